@@ -1,1 +1,6 @@
-//! store
+//! The state bucket that Ebb shares with cdkd: state, lock, run record, exports index, event log.
+//! Everything under a lock is written on a condition; nothing here decides, `ebb-core` does.
+
+pub mod bucket;
+
+pub use bucket::{Bucket, BucketError, BucketErrorKind, Object, When};

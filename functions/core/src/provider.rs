@@ -1,0 +1,297 @@
+//! What the worker asks of a resource type: one step toward gone. Implemented by `ebb-providers` against AWS and by the
+//! simulation against a modelled AWS.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::clock::{Clock, Millis};
+use crate::run::Run;
+
+/// Codes of a row, for outcomes that Ebb itself decides. AWS error codes stand beside them as they come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Code {
+    MalformedPhysicalId,
+    MissingAddress,
+    MaskedAddress,
+    NoProvider,
+    ResourceTimeout,
+    DataGuard,
+    Protected,
+    FinalSnapshotFailed,
+    FinalSnapshotTimeout,
+    FinalSnapshotUnsupported,
+    UnknownDeletionPolicy,
+    WorkerCrashed,
+    FenceShut,
+    WrongRegion,
+    MemoTooLarge,
+    RecordGone,
+    HandlerFailed,
+    HandlerDidNotComplete,
+    NoServiceToken,
+    NoProperties,
+    BadServiceToken,
+    OwnResource,
+    Guarded,
+}
+
+impl Code {
+    /// The stable name.
+    pub fn name(self) -> String {
+        format!("{self:?}")
+    }
+}
+
+/// How the state says a resource was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ProvisionedBy {
+    /// Through the service's own API.
+    #[default]
+    #[serde(rename = "sdk")]
+    Sdk,
+    /// Through Cloud Control.
+    #[serde(rename = "cc-api")]
+    CloudControl,
+}
+
+/// One row of a state, as a provider needs it. `Debug` never shows properties.
+#[derive(Clone, PartialEq)]
+pub struct Resource {
+    /// The stack that records it.
+    pub stack: String,
+    /// Its region: every call goes there, and a not-found counts only there.
+    pub region: String,
+    /// Its key in `resources`.
+    pub logical_id: String,
+    /// Its type.
+    pub resource_type: String,
+    /// Its physical id, as recorded.
+    pub physical_id: String,
+    /// Resolved create-time properties: secrets may be in here.
+    pub properties: Map<String, Value>,
+    /// The GetAtt cache, last-resort address source.
+    pub attributes: Map<String, Value>,
+    /// Which road created it.
+    pub provisioned_by: ProvisionedBy,
+    /// Whether the effective DeletionPolicy asks for a snapshot first.
+    pub snapshot: bool,
+}
+
+impl fmt::Debug for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{} ({})", self.stack, self.logical_id, self.resource_type)
+    }
+}
+
+impl Resource {
+    /// A property that must be a plain string to address a call: `Ok(None)` when absent, an error when it is masked
+    /// (`***`) or dynamic (`{{resolve:…}}`): such a value is never sent to AWS.
+    pub fn address(&self, property: &str) -> Result<Option<&str>, Masked> {
+        match self.properties.get(property) {
+            Some(Value::String(s)) if is_masked(s) => Err(Masked { property: property.to_owned() }),
+            Some(Value::String(s)) if !s.is_empty() => Ok(Some(s)),
+            _ => Ok(None),
+        }
+    }
+
+    /// A boolean property; cdkd records `true` and `"true"` alike.
+    pub fn flag(&self, property: &str) -> bool {
+        is_true(self.properties.get(property))
+    }
+
+    /// The value of a recorded tag. `Tags` may be a list of `{Key, Value}` or a map.
+    pub fn tag(&self, key: &str) -> Option<&Value> {
+        match self.properties.get("Tags") {
+            Some(Value::Array(tags)) => tags
+                .iter()
+                .filter_map(Value::as_object)
+                .find(|tag| tag.get("Key").and_then(Value::as_str) == Some(key))
+                .and_then(|tag| tag.get("Value")),
+            Some(Value::Object(tags)) => tags.get(key),
+            _ => None,
+        }
+    }
+}
+
+/// `true` or `"true"`.
+pub fn is_true(value: Option<&Value>) -> bool {
+    matches!(value, Some(Value::Bool(true))) || value.and_then(Value::as_str) == Some("true")
+}
+
+/// A NoEcho mask or a dynamic reference: must never be sent to AWS as an address.
+pub fn is_masked(text: &str) -> bool {
+    text.contains("***") || text.contains("{{resolve")
+}
+
+/// An addressing property whose recorded value is a mask.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Masked {
+    /// The property's name.
+    pub property: String,
+}
+
+/// Where a resource stands after a step.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// It is gone; `already` when this step found it so.
+    Gone { already: bool },
+    /// It is on its way: look again after `look_again`. `memo` replaces the one the step was given; `None` keeps it.
+    Pending { look_again: Duration, note: Cow<'static, str>, memo: Option<Value> },
+    /// No call could address it, or it could not be proven deleted; the record stays.
+    Skipped { code: Code, reason: Cow<'static, str> },
+}
+
+impl Step {
+    /// Deleted by this step.
+    pub const DELETED: Step = Step::Gone { already: false };
+    /// Found gone.
+    pub const ALREADY_GONE: Step = Step::Gone { already: true };
+
+    /// Look again later, with the same memo.
+    pub fn pending(look_again: Duration, note: impl Into<Cow<'static, str>>) -> Step {
+        Step::Pending { look_again, note: note.into(), memo: None }
+    }
+
+    /// Look again later, and remember `memo`.
+    pub fn pending_with(look_again: Duration, note: impl Into<Cow<'static, str>>, memo: Value) -> Step {
+        Step::Pending { look_again, note: note.into(), memo: Some(memo) }
+    }
+
+    /// Not addressed or not proven deleted.
+    pub fn skipped(code: Code, reason: impl Into<Cow<'static, str>>) -> Step {
+        Step::Skipped { code, reason: reason.into() }
+    }
+}
+
+/// What a look before the first delete says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// Nothing that this step can see would refuse the delete.
+    Clear,
+    /// A protection or a data guard would refuse it.
+    Refuses { code: Code, reason: String },
+}
+
+/// How an error is to be taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ErrorClass {
+    /// The service says that this very resource is not there.
+    AlreadyGone,
+    /// It passes: look again after `after`; `give_up` counts from the first time, the row's deadline applies without it.
+    Retry { after: Duration, give_up: Option<Duration> },
+    /// A rate limit.
+    Throttled,
+    /// Something holds it; retried like `Retry`, and the outcome names the holders.
+    Blocked { after: Duration, by: Vec<String> },
+    /// Deletion protection is on.
+    Protected,
+    /// Our own rights do not suffice.
+    Denied,
+    /// The lock is not ours, closed, or its lease is too short.
+    FenceShut,
+    /// Final for this attempt.
+    Terminal,
+}
+
+/// An error of a step, as a value with a class. The message is display-safe when it is stored, not here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeleteError {
+    /// How to take it.
+    pub class: ErrorClass,
+    /// The AWS error code, or a [`Code`]'s name.
+    pub code: String,
+    /// The service's message or ours. Never holds property values of ours.
+    pub message: String,
+    /// The AWS request id.
+    pub request_id: Option<String>,
+}
+
+impl DeleteError {
+    /// A final refusal of ours, never matched against text rules.
+    pub fn refused(code: Code, message: impl Into<String>) -> Self {
+        DeleteError { class: ErrorClass::Terminal, code: code.name(), message: message.into(), request_id: None }
+    }
+
+    /// The fence is shut.
+    pub fn fence_shut(message: impl Into<String>) -> Self {
+        DeleteError { class: ErrorClass::FenceShut, code: Code::FenceShut.name(), message: message.into(), request_id: None }
+    }
+}
+
+impl fmt::Display for DeleteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)
+    }
+}
+
+impl std::error::Error for DeleteError {}
+
+impl From<Masked> for DeleteError {
+    /// A step that meets a mask where it needs an address skips; see [`Step::Skipped`]. As an error it is terminal.
+    fn from(masked: Masked) -> Self {
+        DeleteError::refused(Code::MaskedAddress, format!("the recorded {} is masked or dynamic", masked.property))
+    }
+}
+
+/// The check before every mutating call that the lock is ours and open.
+#[async_trait]
+pub trait Fence: Send + Sync {
+    /// Reads the lock again unless it was read a moment ago; an error means: start no mutating call.
+    async fn check(&self) -> Result<(), DeleteError>;
+
+    /// Whether a mutating call may start now, from what was last read. Never waits.
+    fn is_open(&self) -> bool;
+}
+
+/// What a step may know and use beside the resource.
+pub struct Context<'a> {
+    /// The run, with its options.
+    pub run: &'a Run,
+    /// Attempt number, from 1; part of every client token.
+    pub attempt: u32,
+    /// When this attempt's first step was planned.
+    pub started_at: Millis,
+    /// What the step before asked to be told.
+    pub memo: Option<&'a Value>,
+    /// To be checked before every mutating call of a loop.
+    pub fence: &'a dyn Fence,
+    /// Time.
+    pub clock: &'a dyn Clock,
+    /// When the step should answer `Pending` rather than go on.
+    pub soft_deadline: Millis,
+}
+
+impl Context<'_> {
+    /// How long this attempt has been going on.
+    pub fn elapsed(&self) -> Duration {
+        Duration::from_millis(self.clock.now().saturating_sub(self.started_at))
+    }
+
+    /// Whether there is budget left for one more call in this step.
+    pub fn has_time(&self) -> bool {
+        self.clock.now() < self.soft_deadline
+    }
+
+    /// A token that is the same whenever this very attempt asks for this very thing.
+    pub fn token(&self, resource: &Resource, purpose: &str) -> String {
+        use sha2::{Digest, Sha256};
+        let text = format!("{}\n{}\n{}\n{}\n{purpose}", self.run.execution, resource.stack, resource.logical_id, self.attempt);
+        Sha256::digest(text.as_bytes()).iter().take(16).map(|b| format!("{b:02x}")).collect()
+    }
+}
+
+/// How resources go away.
+#[async_trait]
+pub trait Provider: Send + Sync {
+    /// Takes `resource` one step closer to gone and says where it stands. Called again until it answers `Gone`;
+    /// may run twice and may be killed between any two calls.
+    async fn step(&self, resource: &Resource, ctx: &Context<'_>) -> Result<Step, DeleteError>;
+
+    /// Looks, read-only, whether a protection or a data guard would refuse the delete.
+    async fn look(&self, resource: &Resource, ctx: &Context<'_>) -> Result<Look, DeleteError>;
+}
