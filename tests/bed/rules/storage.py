@@ -1,0 +1,37 @@
+"""Databases, backups and table buckets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import Look, Refused, refuses
+
+
+@refuses("rds", "DeleteDBSubnetGroup")
+def _subnet_group(look: Look, p: dict[str, Any]) -> None:
+    for instance in look("rds").describe_db_instances()["DBInstances"]:
+        if (instance.get("DBSubnetGroup") or {}).get("DBSubnetGroupName") == p["DBSubnetGroupName"]:
+            raise Refused(
+                "InvalidDBSubnetGroupStateFault",
+                "Cannot delete the subnet group because at least one database instance is still using it.",
+            )
+
+
+@refuses("rds", "DeleteDBInstance")
+def _instance(look: Look, p: dict[str, Any]) -> None:
+    found = look("rds").describe_db_instances(DBInstanceIdentifier=p["DBInstanceIdentifier"])["DBInstances"]
+    without = str(p.get("SkipFinalSnapshot")).lower() != "true" and not p.get("FinalDBSnapshotIdentifier")
+    if found and not found[0].get("DBClusterIdentifier") and without:
+        raise Refused("InvalidParameterCombination", "FinalDBSnapshotIdentifier is required unless SkipFinalSnapshot is specified.")
+
+
+@refuses("backup", "DeleteBackupPlan")
+def _backup_plan(look: Look, p: dict[str, Any]) -> None:
+    if look("backup").list_backup_selections(BackupPlanId=p["backupPlanId"])["BackupSelectionsList"]:
+        raise Refused("InvalidRequestException", "Related backup plan selections must be deleted prior to backup plan deletion")
+
+
+@refuses("s3tables", "DeleteTableBucket")
+def _table_bucket(look: Look, p: dict[str, Any]) -> None:
+    if look("s3tables").list_namespaces(tableBucketARN=p["tableBucketARN"])["namespaces"]:
+        raise Refused("ConflictException", "The bucket that you tried to delete is not empty.", 409)
