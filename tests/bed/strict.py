@@ -1,0 +1,134 @@
+"""The strict Step Functions engine: moto's interpreter, with its tasks sent to the rest of the bed.
+
+The emulator's own engine hides failures that a teardown must survive (a Map that goes on after an item failed, time-outs that
+are ignored). This one does not. It runs as a process of its own: `python -m bed.strict TASKS_URL` binds a free port, prints
+`{"url": ...}` once it listens, and serves until it is killed. Only JSONPath is evaluated.
+
+Adjusted from outside, the package stays as installed:
+  * tasks call TASKS_URL, nested executions call this server, instead of moto's own port
+  * the members of requests and answers have AWS's casing (moto leaves that to its host), timestamps are epoch milliseconds
+  * an execution that was started without a name gets a UUID
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import socket
+import sys
+import uuid
+from typing import Any
+
+ACCOUNT = "000000000000"
+
+
+def main() -> None:
+    tasks_url = sys.argv[1]
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(256)
+    port = listener.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    os.environ["MOTO_PORT"] = str(port)
+    os.environ["MOTO_ACCOUNT_ID"] = ACCOUNT
+    _send_tasks_to(tasks_url, url)
+    _run_executions()
+    _restore_casing()
+    _name_executions()
+    _serve(listener, port, url)
+
+
+def _send_tasks_to(tasks_url: str, own_url: str) -> None:
+    """Give the interpreter our clients. Must run before the modules that import the function by name."""
+    from moto.stepfunctions.parser.asl.utils import boto_client
+
+    from .clients import make_client
+
+    def client_for(region: str, service: str, state_credentials: Any = None) -> Any:
+        endpoint = own_url if service in ("stepfunctions", "sfn") else tasks_url
+        return make_client(
+            service, endpoint, region=region, agent="ebb-strict", parameter_validation=False, inject_host_prefix=False,
+            connect_timeout=60, read_timeout=3600,
+        )
+
+    boto_client.boto_client_for = client_for
+
+
+def _run_executions() -> None:
+    """By default moto leaves every execution RUNNING."""
+    from moto.core.config import default_user_config
+
+    default_user_config["stepfunctions"] = {"execute_state_machine": True}
+
+
+def _restore_casing() -> None:
+    import botocore.session
+    from botocore import xform_name
+    from moto.stepfunctions.parser.asl.component.state.exec.state_task.service.state_task_service import StateTaskService
+
+    session, models = botocore.session.get_session(), {}
+
+    def shape(task: Any, service: str | None, action: str | None, which: str) -> Any:
+        name = {"sfn": "stepfunctions"}.get(service or "", task._get_boto_service_name(service))
+        name = {"sfn": "stepfunctions"}.get(name, name)
+        if name not in models:
+            models[name] = session.get_service_model(name)
+        wanted = task._get_boto_service_action(action)
+        operation = next((o for o in models[name].operation_names if xform_name(o) == wanted), None)
+        return getattr(models[name].operation_model(operation), which) if operation else None
+
+    def parameters(self: Any, parameters: dict[str, Any], boto_service_name: str | None = None,
+                   service_action_name: str | None = None) -> None:
+        found = shape(self, boto_service_name, service_action_name, "input_shape")
+        if found is not None:
+            self._to_boto_request(parameters, found)
+
+    def response(self: Any, response: Any, boto_service_name: str | None = None,
+                 service_action_name: str | None = None) -> None:
+        found = shape(self, boto_service_name, service_action_name, "output_shape")
+        if found is not None:
+            self._from_boto_response(response, found)
+        _milliseconds(response)
+
+    StateTaskService._normalise_parameters = parameters
+    StateTaskService._normalise_response = response
+
+
+def _milliseconds(value: Any) -> None:
+    """Turn every timestamp inside `value` into epoch milliseconds, as Step Functions reports them."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in list(items):
+        if isinstance(item, datetime.datetime):
+            value[key] = int(item.timestamp() * 1000)
+        else:
+            _milliseconds(item)
+
+
+def _name_executions() -> None:
+    from moto.stepfunctions.parser.models import StepFunctionsParserBackend
+
+    start = StepFunctionsParserBackend.start_execution
+
+    def start_execution(self: Any, state_machine_arn: str, name: str | None = None, *rest: Any, **more: Any) -> Any:
+        return start(self, state_machine_arn, name or str(uuid.uuid4()), *rest, **more)
+
+    StepFunctionsParserBackend.start_execution = start_execution
+
+
+def _serve(listener: socket.socket, port: int, url: str) -> None:
+    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+    from moto.server import MotoRequestHandler
+    from werkzeug.serving import make_server
+
+    app = DomainDispatcherApplication(create_backend_app)
+    handler = type("Handler", (MotoRequestHandler,), {"log_request": lambda *_: None, "protocol_version": "HTTP/1.1"})
+    server = make_server("127.0.0.1", port, app, threaded=True, request_handler=handler, fd=listener.fileno())
+    server.daemon_threads = True
+    print(json.dumps({"url": url}), flush=True)
+    server.serve_forever()
+
+
+if __name__ == "__main__":
+    main()
