@@ -7,7 +7,9 @@ are ignored). This one does not. It runs as a process of its own: `python -m bed
 Adjusted from outside, the package stays as installed:
   * tasks call TASKS_URL, nested executions call this server, instead of moto's own port
   * the members of requests and answers have AWS's casing (moto leaves that to its host), timestamps are epoch milliseconds
+  * a function that Lambda refuses to run fails its task with Lambda's own error name, `Lambda.TooManyRequestsException` and so on
   * an execution that was started without a name gets a UUID
+  * an execution that ends is an event: rules on status changes start their machines here (see `strict_events`)
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ import socket
 import sys
 import uuid
 from typing import Any
+
+from . import strict_events
 
 ACCOUNT = "000000000000"
 
@@ -36,7 +40,9 @@ def main() -> None:
     _send_tasks_to(tasks_url, url)
     _run_executions()
     _restore_casing()
+    _name_lambda_errors()
     _name_executions()
+    strict_events.publish_ends(tasks_url, url)
     _serve(listener, port, url)
 
 
@@ -104,6 +110,36 @@ def _milliseconds(value: Any) -> None:
             value[key] = int(item.timestamp() * 1000)
         else:
             _milliseconds(item)
+
+
+def _name_lambda_errors() -> None:
+    """For a task that names a function's ARN moto calls every refusal `Exception`."""
+    from botocore.exceptions import ClientError
+    from moto.stepfunctions.parser.api import HistoryEventType, LambdaFunctionFailedEventDetails
+    from moto.stepfunctions.parser.asl.component.common.error_name.custom_error_name import CustomErrorName
+    from moto.stepfunctions.parser.asl.component.common.error_name.failure_event import FailureEvent
+    from moto.stepfunctions.parser.asl.component.state.exec.state_task.service.state_task_service_lambda import (
+        StateTaskServiceLambda,
+    )
+    from moto.stepfunctions.parser.asl.component.state.exec.state_task.state_task_lambda import StateTaskLambda
+    from moto.stepfunctions.parser.asl.eval.event.event_detail import EventDetails
+
+    from_error = StateTaskLambda._from_error
+
+    def named(self: Any, env: Any, ex: Exception) -> FailureEvent:
+        if not isinstance(ex, ClientError):
+            return from_error(self, env=env, ex=ex)
+        error, cause = StateTaskServiceLambda._error_cause_from_client_error(ex)
+        return FailureEvent(
+            env=env,
+            error_name=CustomErrorName(error),
+            event_type=HistoryEventType.LambdaFunctionFailed,
+            event_details=EventDetails(
+                lambdaFunctionFailedEventDetails=LambdaFunctionFailedEventDetails(error=error, cause=cause)
+            ),
+        )
+
+    StateTaskLambda._from_error = named
 
 
 def _name_executions() -> None:
