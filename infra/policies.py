@@ -14,7 +14,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 BEGIN, END = "  # BEGIN GENERATED delete policies", "  # END GENERATED"
 # template: (role that gets the policies, what their names start with)
-TEMPLATES = {"template.yaml": ("WorkerRole", "${AWS::StackName}"), "target-role.yaml": ("TargetRole", "${AppName}")}
+TEMPLATES = {"template.yaml": ("WorkerRole", "${AWS::StackName}"), "target-role.yaml": ("TargetRole", "${AppName}-target")}
 MOST_POLICIES, MOST_CHARACTERS = 9, 6144
 
 
