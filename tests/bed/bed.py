@@ -51,7 +51,7 @@ class Bed:
 
     def up(self) -> None:
         """Start the bed; returns once every part answers."""
-        command = [sys.executable, "-m", "bed.supervisor", *(["--strict"] * self.strict), *(["--iam"] * self.iam)]
+        command = [sys.executable, "-P", "-m", "bed.supervisor", *(["--strict"] * self.strict), *(["--iam"] * self.iam)]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
             env={**os.environ, "PYTHONPATH": str(_TESTS), "PYTHONDONTWRITEBYTECODE": "1"},
@@ -106,8 +106,16 @@ class Bed:
             self._clients[key] = make_client(service, self.endpoint, key=account or "test", region=region, read_timeout=900)
         return self._clients[key]
 
+    def look(self, service: str, region: str = REGION) -> Any:
+        """A client past the front door: what tests look with, whatever failures are planted."""
+        endpoint = self.strict_endpoint if service == "stepfunctions" and self.strict_endpoint else self.emulator
+        key = (service, region, endpoint)
+        if key not in self._clients:
+            self._clients[key] = make_client(service, endpoint, region=region)
+        return self._clients[key]
+
     def deploy(self, template: str | Path, parameters: dict[str, str] | None = None, artifacts_dir: str | Path | None = None,
-               stack: str = "ebb", capabilities: tuple[str, ...] = ()) -> dict[str, str]:
+               stack: str = "ebb") -> dict[str, str]:
         """Deploy a CloudFormation template as it is and mirror its state machines; answers the stack's outputs."""
         outputs = deploy(self, Path(template), parameters or {}, Path(artifacts_dir) if artifacts_dir else None, stack)
         self.mirror()

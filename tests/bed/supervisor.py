@@ -61,7 +61,7 @@ class Supervisor:
         """MiniStack binds a port by number, so: pick a free one, start, and see that it is ours that listens there."""
         for _ in range(_ATTEMPTS):
             port = _free_port()
-            child = self._spawn("emulator", [sys.executable, "-m", "ministack"], self._emulator_environment(port))
+            child = self._spawn("emulator", [sys.executable, "-P", "-m", "ministack"], self._emulator_environment(port))
             if _answers(child, port):
                 return f"http://127.0.0.1:{port}"
             child.kill()
@@ -85,7 +85,7 @@ class Supervisor:
         }
 
     def _start_strict(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "bed.strict", self.door.url]
+        command = [sys.executable, "-P", "-m", "bed.strict", self.door.url]
         return self._spawn("strict", command, _clean_environment(), stdout=subprocess.PIPE)
 
     def _strict_url(self, child: subprocess.Popen[bytes]) -> str:
