@@ -12,7 +12,8 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-import policies  # noqa: E402  (beside this file)
+sys.dont_write_bytecode = True
+import inline_policies  # noqa: E402  (beside this file)
 
 MACHINES = ("teardown", "drive", "keeper")
 TEMPLATES = ("template.yaml", "target-role.yaml")
@@ -172,7 +173,7 @@ def check_template(name):
 
     text = (HERE / name).read_text()
     found = lint(text, regions=["us-east-1"])
-    yield from (f"{match.linenumber}: {match.rule.id} {match.message}" for match in found)
+    yield from (f"{match.linenumber}: {match.rule.id} {match.message[:200]}" for match in found)
     document = template(name)
     for key, parameter in document["Parameters"].items():
         if "Description" not in parameter:
@@ -214,9 +215,9 @@ def main():
         found += [f"{name}.asl.json: {problem}" for problem in check_machine(name)]
     for name in TEMPLATES:
         found += [f"{name}: {problem}" for problem in check_template(name)]
-        if policies.rendered(name) != (HERE / name).read_text():
-            found.append(f"{name}: the generated block differs from policies/*.json; run infra/policies.py")
-    found += policies.problems()
+        if inline_policies.rendered(name) != (HERE / name).read_text():
+            found.append(f"{name}: the generated block differs from policies/*.json; run infra/inline_policies.py")
+    found += inline_policies.problems()
     found += [f"events/{problem}" for problem in check_events()]
     for problem in found:
         print(problem, file=sys.stderr)

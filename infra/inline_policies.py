@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Puts the delete policies (policies/*.json) into the templates, between the lines `# BEGIN GENERATED delete policies` and `# END GENERATED`.
 
-    policies.py            rewrite the blocks
-    policies.py --check    fail when a block differs from the policies, or a policy is larger than IAM allows
+    inline_policies.py            rewrite the blocks
+    inline_policies.py --check    fail when a block differs from the policies, or a policy is larger than IAM allows
 
 One file is one managed policy. A role takes ten, one of which is kept for ExtraDeletePolicyArn; a policy holds 6,144 characters besides white space.
 """
@@ -87,7 +87,7 @@ def main():
         fresh = rendered(template)
         if "--check" in sys.argv[1:]:
             if fresh != (HERE / template).read_text():
-                found.append(f"{template}: the generated block differs from policies/*.json; run infra/policies.py")
+                found.append(f"{template}: the generated block differs from policies/*.json; run infra/inline_policies.py")
         else:
             (HERE / template).write_text(fresh)
     print("\n".join(found), end="\n" if found else "", file=sys.stderr)
