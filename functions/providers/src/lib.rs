@@ -1,1 +1,89 @@
-//! providers
+//! How each resource type goes away: one file per AWS service under `services/`, Cloud Control for the rest.
+//! Only the worker links this crate. A step looks at what is there, does the next thing and answers; it never waits for
+//! slow things, may run twice and may be killed between any two calls.
+
+mod budget;
+mod call;
+mod classify;
+mod clients;
+mod fence_guard;
+mod registry;
+mod road;
+mod services;
+#[cfg(test)]
+mod testing;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use ebb_core::{Context, DeleteError, Fence, Look, Provider, Resource, Step};
+use ebb_store::Bucket;
+
+pub use call::{CallError, StepError, StepResult};
+pub use clients::Clients;
+pub use fence_guard::with_fence;
+pub use registry::{TypeDef, types};
+pub use road::{Road, road};
+
+/// What a step of a service file is given: the run's context, the clients of the resource's region, the state bucket.
+pub struct Cx<'a> {
+    /// Attempt, memo, fence, clock.
+    pub ctx: &'a Context<'a>,
+    /// Clients of the stack's account and region; every mutating call passes the fence.
+    pub aws: &'a Clients,
+    /// The state bucket, where custom resources answer.
+    pub bucket: &'a dyn Bucket,
+}
+
+impl<'a> std::ops::Deref for Cx<'a> {
+    type Target = Context<'a>;
+
+    fn deref(&self) -> &Context<'a> {
+        self.ctx
+    }
+}
+
+/// The registry at work in one account and region.
+pub struct Providers {
+    clients: Arc<Clients>,
+    bucket: Arc<dyn Bucket>,
+}
+
+impl Providers {
+    /// Providers that call with `clients` and leave custom resources' response objects in `bucket`.
+    pub fn new(clients: Arc<Clients>, bucket: Arc<dyn Bucket>) -> Self {
+        Providers { clients, bucket }
+    }
+}
+
+#[async_trait]
+impl Provider for Providers {
+    async fn step(&self, resource: &Resource, ctx: &Context<'_>) -> Result<Step, DeleteError> {
+        let road = road(resource)?;
+        let (inner, budget) = budget::split(ctx.memo);
+        let ctx = Context { memo: inner.as_ref(), ..*ctx };
+        let cx = Cx { ctx: &ctx, aws: &self.clients, bucket: &*self.bucket };
+        let answer = match road {
+            Road::NoCall => return Ok(Step::DELETED),
+            Road::Native(def) => (def.step)(resource, &cx).await,
+            Road::CloudControl => services::cloud_control::step(resource, &cx).await,
+            Road::CustomResource => services::custom_resource::step(resource, &cx).await,
+        };
+        budget::settle(answer, road.rules(), &ctx, budget)
+    }
+
+    async fn look(&self, resource: &Resource, ctx: &Context<'_>) -> Result<Look, DeleteError> {
+        let cx = Cx { ctx, aws: &self.clients, bucket: &*self.bucket };
+        match road(resource)? {
+            Road::Native(TypeDef { look: Some(look), rules, .. }) => {
+                look(resource, &cx).await.or_else(|error| budget::settle_look(error, rules))
+            }
+            _ => Ok(Look::Clear),
+        }
+    }
+}
+
+/// Runs `future` with `fence` before every mutating call of the clients in it.
+pub async fn fenced<T>(fence: Arc<dyn Fence>, future: impl Future<Output = T>) -> T {
+    with_fence(fence, future).await
+}

@@ -1,0 +1,101 @@
+//! Budgets that outlive an invocation: how long an error may go on counts from its first appearance, so it travels in the
+//! memo beside what the step itself wants to remember.
+
+use std::time::Duration;
+
+use ebb_core::{Code, Context, DeleteError, ErrorClass, Look, Millis, Step};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::call::{StepError, StepResult};
+use crate::classify::{Rules, classify, give_up};
+
+/// An error that goes on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ongoing {
+    code: String,
+    since: Millis,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Memo {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    step: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    error: Option<Ongoing>,
+}
+
+/// The step's own memo, and the error that goes on.
+pub fn split(memo: Option<&Value>) -> (Option<Value>, Option<Ongoing>) {
+    match memo.and_then(|m| serde_json::from_value::<Memo>(m.clone()).ok()) {
+        Some(memo) => (memo.step, memo.error),
+        None => (None, None),
+    }
+}
+
+fn join(step: Option<Value>, error: Option<Ongoing>) -> Option<Value> {
+    if step.is_none() && error.is_none() {
+        return None;
+    }
+    serde_json::to_value(Memo { step, error }).ok()
+}
+
+/// Turns what a step answered into what the worker reports: passing errors become `Pending` until their budget ends.
+pub fn settle(answer: StepResult, rules: &Rules, ctx: &Context<'_>, ongoing: Option<Ongoing>) -> Result<Step, DeleteError> {
+    let (call, error) = match answer {
+        Ok(Step::Pending { look_again, note, memo }) => {
+            let memo = join(memo.or_else(|| ctx.memo.cloned()), None);
+            return Ok(Step::Pending { look_again, note, memo });
+        }
+        Ok(step) => return Ok(step),
+        Err(StepError::Skip { code, reason }) => return Ok(Step::skipped(code, reason)),
+        Err(StepError::Ours(error)) => (None, error),
+        Err(StepError::Call(call)) => {
+            let error = classify(&call, rules);
+            (Some(call), error)
+        }
+    };
+    let (after, budget) = match &error.class {
+        ErrorClass::AlreadyGone => return Ok(Step::ALREADY_GONE),
+        ErrorClass::Retry { after, give_up } => (*after, *give_up),
+        ErrorClass::Blocked { after, .. } => (*after, call.as_ref().and_then(|c| give_up(c, rules))),
+        ErrorClass::Throttled => (Duration::from_secs(4), None),
+        ErrorClass::Protected | ErrorClass::Denied | ErrorClass::FenceShut | ErrorClass::Terminal => return Err(error),
+    };
+    let now = ctx.clock.now();
+    let ongoing = ongoing.filter(|o| o.code == error.code).unwrap_or(Ongoing { code: error.code.clone(), since: now });
+    let waited = Duration::from_millis(now.saturating_sub(ongoing.since));
+    if budget.is_some_and(|b| waited >= b) {
+        let message = format!("{} (for {} s)", error.message, waited.as_secs());
+        return Err(DeleteError { class: ErrorClass::Terminal, message, ..error });
+    }
+    // Later looks are further apart: the first wait, then a tenth of what has passed, at most a minute.
+    let look_again = after.max(waited / 10).min(Duration::from_secs(60));
+    let note = match &error.class {
+        ErrorClass::Blocked { by, .. } if !by.is_empty() => format!("{}: held by {}", error.code, by.join(", ")),
+        _ => format!("{}: {}", error.code, error.message),
+    };
+    Ok(Step::Pending { look_again, note: note.into(), memo: join(ctx.memo.cloned(), Some(ongoing)) })
+}
+
+/// A look that fails says nothing: a missing resource is clear, anything else is reported as it is.
+pub fn settle_look(error: StepError, rules: &Rules) -> Result<Look, DeleteError> {
+    match error {
+        StepError::Skip { .. } => Ok(Look::Clear),
+        StepError::Ours(error) => Err(error),
+        StepError::Call(call) => match classify(&call, rules) {
+            DeleteError { class: ErrorClass::AlreadyGone, .. } => Ok(Look::Clear),
+            error => Err(error),
+        },
+    }
+}
+
+/// The refusal of a protected resource, with what to do.
+pub fn protected(message: impl Into<String>) -> StepError {
+    StepError::Ours(DeleteError {
+        class: ErrorClass::Protected,
+        code: Code::Protected.name(),
+        message: message.into(),
+        request_id: None,
+    })
+}

@@ -1,0 +1,193 @@
+//! What an error of an AWS call means for a delete: the type's own rules first, then what holds for all services.
+//! Text is matched only where a rule says so, on the service's message alone, never on text we composed around a name.
+
+use std::time::Duration;
+
+use ebb_core::{DeleteError, ErrorClass};
+
+use crate::call::CallError;
+
+/// `CODE`, `CODE~text` or `~text` (any code, the message contains the text; case-insensitive).
+pub type Match = &'static str;
+
+/// What the error codes of one type mean.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// The resource is not there.
+    pub gone: &'static [Match],
+    /// It passes by itself.
+    pub retry: &'static [Retry],
+    /// Final, although a general rule would retry.
+    pub terminal: &'static [Match],
+    /// Deletion protection is on.
+    pub protected: &'static [Match],
+}
+
+impl Rules {
+    /// No rules of its own.
+    pub const NONE: Rules = Rules { gone: &[], retry: &[], terminal: &[], protected: &[] };
+}
+
+/// A passing error of one type.
+#[derive(Clone, Copy, Debug)]
+pub struct Retry {
+    /// Which error.
+    pub when: Match,
+    /// Seconds until the next try.
+    pub wait_s: u64,
+    /// Seconds from its first appearance until it is final.
+    pub give_up_s: u64,
+    /// Something else holds the resource, and the outcome should say what.
+    pub blocked: bool,
+}
+
+/// A passing error.
+pub const fn retry(when: Match, wait_s: u64, give_up_s: u64) -> Retry {
+    Retry { when, wait_s, give_up_s, blocked: false }
+}
+
+/// Something holds the resource.
+pub const fn blocked(when: Match, wait_s: u64, give_up_s: u64) -> Retry {
+    Retry { when, wait_s, give_up_s, blocked: true }
+}
+
+/// Rate limits by code. `LimitExceeded` (IAM) is a quota and not among them.
+const THROTTLES: &[&str] = &[
+    "BandwidthLimitExceeded",
+    "EC2ThrottledException",
+    "LimitExceededException",
+    "PriorRequestNotComplete",
+    "ProvisionedThroughputExceededException",
+    "RequestLimitExceeded",
+    "RequestThrottled",
+    "RequestThrottledException",
+    "SlowDown",
+    "ThrottledException",
+    "Throttling",
+    "ThrottlingException",
+    "TooManyRequestsException",
+    "TransactionInProgressException",
+];
+
+const DENIALS: &[&str] = &[
+    "AccessDenied",
+    "AccessDeniedException",
+    "AuthorizationError",
+    "AuthorizationErrorException",
+    "NotAuthorizedException",
+    "UnauthorizedOperation",
+];
+
+/// Our own credentials or clock: the resource is not to be judged by it.
+const CREDENTIALS: &[&str] = &[
+    "ExpiredToken",
+    "ExpiredTokenException",
+    "InvalidClientTokenId",
+    "RequestExpired",
+    "SignatureDoesNotMatch",
+    "UnrecognizedClientException",
+];
+
+/// Service texts that pass on a delete, with the wait and the budget in seconds.
+const PASSING_TEXTS: &[(&str, u64, u64)] = &[
+    ("currently in the following state: Pending", 2, 120),
+    ("has dependencies and cannot be deleted", 5, 600),
+    ("can't be deleted since it has", 5, 300),
+    ("has some mapped public address", 10, 600),
+    ("has a dependent object", 5, 1800),
+    ("schema is currently being altered", 2, 120),
+    ("conflicting conditional operation", 5, 120),
+    ("concurrent update operation", 2, 60),
+    ("because it is in use", 5, 120),
+    ("rate exceeded", 2, 120),
+    ("too many requests", 2, 120),
+    ("is marked disabled for mutation", 15, 600),
+    ("there is an operation running on the cluster", 15, 1800),
+    ("unable to complete operation due to concurrent modification", 2, 120),
+];
+
+/// The class of a failed call under the type's rules.
+pub fn classify(call: &CallError, rules: &Rules) -> DeleteError {
+    let class = if call.fence_shut { ErrorClass::FenceShut } else { class(call, rules) };
+    let code = match call.code.as_str() {
+        "" if call.fence_shut => "FenceShut".to_owned(),
+        "" => "NoAnswer".to_owned(),
+        code => code.to_owned(),
+    };
+    DeleteError { class, code, message: call.message.clone(), request_id: call.request_id.clone() }
+}
+
+fn class(call: &CallError, rules: &Rules) -> ErrorClass {
+    let holds = |rule: &&Match| matches(call, rule);
+    if !call.about_other && rules.gone.iter().any(|r| holds(&r)) {
+        return ErrorClass::AlreadyGone;
+    }
+    if rules.protected.iter().any(|r| holds(&r)) {
+        return ErrorClass::Protected;
+    }
+    if rules.terminal.iter().any(|r| holds(&r)) {
+        return ErrorClass::Terminal;
+    }
+    if let Some(rule) = rules.retry.iter().find(|r| matches(call, r.when)) {
+        let after = Duration::from_secs(rule.wait_s);
+        return if rule.blocked {
+            ErrorClass::Blocked { after, by: Vec::new() }
+        } else {
+            ErrorClass::Retry { after, give_up: Some(Duration::from_secs(rule.give_up_s)) }
+        };
+    }
+    if call.is(DENIALS) {
+        return ErrorClass::Denied;
+    }
+    if call.is(THROTTLES) || matches!(call.status, Some(429 | 503)) {
+        return ErrorClass::Throttled;
+    }
+    if call.is(CREDENTIALS) {
+        return ErrorClass::Retry { after: Duration::from_secs(10), give_up: Some(Duration::from_secs(120)) };
+    }
+    if call.code.is_empty() && call.status.is_none() || matches!(call.status, Some(500..=599)) {
+        return ErrorClass::Retry { after: Duration::from_secs(3), give_up: None };
+    }
+    let text = call.message.to_lowercase();
+    if let Some(&(_, wait, budget)) = PASSING_TEXTS.iter().find(|(fragment, ..)| text.contains(&fragment.to_lowercase())) {
+        return ErrorClass::Retry { after: Duration::from_secs(wait), give_up: Some(Duration::from_secs(budget)) };
+    }
+    if call.code.starts_with("OperationNotPermitted") || text.contains("deletion protection") {
+        return ErrorClass::Protected;
+    }
+    ErrorClass::Terminal
+}
+
+/// Whether an error is the one that a rule names.
+pub fn matches(call: &CallError, rule: Match) -> bool {
+    match rule.split_once('~') {
+        None => call.code == rule,
+        Some((code, text)) => (code.is_empty() || call.code == code) && call.message.to_lowercase().contains(&text.to_lowercase()),
+    }
+}
+
+/// The give-up budget of the rule that an error falls under, if the type has one.
+pub fn give_up(call: &CallError, rules: &Rules) -> Option<Duration> {
+    rules.retry.iter().find(|r| matches(call, r.when)).map(|r| Duration::from_secs(r.give_up_s))
+}
+
+/// An error that came as text inside a successful answer (a Cloud Control event).
+pub struct CallText<'a> {
+    /// The code.
+    pub code: &'a str,
+    /// The service's message.
+    pub message: &'a str,
+}
+
+/// Its class, from what holds for all services. "Not found" in a text is never "gone".
+pub fn classify_text(text: CallText<'_>) -> DeleteError {
+    let call = CallError {
+        code: text.code.to_owned(),
+        message: text.message.to_owned(),
+        status: Some(400),
+        request_id: None,
+        about_other: false,
+        fence_shut: false,
+    };
+    classify(&call, &Rules::NONE)
+}

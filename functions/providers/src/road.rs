@@ -1,0 +1,78 @@
+//! Which road a row takes: its handler, a native step, Cloud Control, or none (cdkd's routing).
+
+use ebb_core::provider::ProvisionedBy;
+use ebb_core::{Code, DeleteError, Resource};
+
+use crate::classify::Rules;
+use crate::registry::{TypeDef, find};
+use crate::services;
+
+/// A road toward gone.
+#[derive(Clone, Copy)]
+pub enum Road {
+    /// Nothing in AWS to delete.
+    NoCall,
+    /// A step of this crate.
+    Native(&'static TypeDef),
+    /// Cloud Control's DeleteResource.
+    CloudControl,
+    /// The handler that made it.
+    CustomResource,
+}
+
+impl Road {
+    /// The error rules on this road.
+    pub fn rules(&self) -> &'static Rules {
+        match self {
+            Road::Native(def) => &def.rules,
+            Road::CloudControl => &services::cloud_control::RULES,
+            Road::NoCall | Road::CustomResource => &services::custom_resource::RULES,
+        }
+    }
+}
+
+/// Types that are records only.
+const NO_CALL: &[&str] = &[
+    "AWS::AppSync::GraphQLSchema",
+    "AWS::CDK::Metadata",
+    "AWS::CloudFormation::WaitCondition",
+    "AWS::CloudFormation::WaitConditionHandle",
+    "AWS::EC2::SubnetNetworkAclAssociation",
+];
+
+/// Rows recorded as made through Cloud Control that go the native way all the same: Cloud Control cannot delete them, or
+/// deletes something else.
+const STICKY_EXEMPT: &[&str] = &[
+    "AWS::EC2::Volume",
+    "AWS::IAM::Group",
+    "AWS::IAM::InstanceProfile",
+    "AWS::IAM::Policy",
+    "AWS::IAM::Role",
+    "AWS::IAM::User",
+    "AWS::Lambda::EventInvokeConfig",
+    "AWS::Lambda::LayerVersion",
+    "AWS::Pipes::Pipe",
+    "AWS::RDS::DBProxyTargetGroup",
+    "AWS::Route53::HostedZone",
+    "AWS::S3::BucketPolicy",
+    "AWS::Scheduler::Schedule",
+];
+
+/// The road of a row, or why there is none.
+pub fn road(resource: &Resource) -> Result<Road, DeleteError> {
+    let name = resource.resource_type.as_str();
+    if name.starts_with("Custom::") || name == "AWS::CloudFormation::CustomResource" {
+        return Ok(Road::CustomResource);
+    }
+    if NO_CALL.contains(&name) {
+        return Ok(Road::NoCall);
+    }
+    let by_cloud_control = resource.provisioned_by == ProvisionedBy::CloudControl && !STICKY_EXEMPT.contains(&name);
+    if !by_cloud_control && let Some(def) = find(name) {
+        return Ok(Road::Native(def));
+    }
+    if name.starts_with("AWS::CloudFormation::") || STICKY_EXEMPT.contains(&name) || services::cloud_control::cannot_delete(name) {
+        return Err(DeleteError::refused(Code::NoProvider, format!("no way to delete {name}: neither a native step nor Cloud Control")));
+    }
+    Ok(Road::CloudControl)
+}

@@ -1,0 +1,295 @@
+//! A scripted AWS for replay tests of steps: expected calls in order, each with its answer. No network, no sleep; a call
+//! that is not expected, or an expectation that no call meets, fails the test.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use aws_smithy_runtime_api::client::http::{
+    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector,
+};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
+use aws_smithy_types::body::SdkBody;
+use aws_types::SdkConfig;
+use aws_types::region::Region;
+use ebb_core::provider::ProvisionedBy;
+use ebb_core::{Clock, Context, DeleteError, Fence, Look, Millis, Options, Provider, Resource, Run, Step};
+use serde_json::{Value, json};
+
+use crate::{Clients, Providers, with_fence};
+
+/// One expected call.
+#[derive(Clone, Debug)]
+struct Call {
+    /// Must stand in `METHOD path?query`, in the `X-Amz-Target` header or in the body (`Action=DeleteVpc`).
+    wants: Vec<String>,
+    status: u16,
+    body: String,
+    headers: Vec<(&'static str, String)>,
+}
+
+/// The scripted AWS and what it was asked.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Script {
+    calls: Arc<Mutex<VecDeque<Call>>>,
+    seen: Arc<Mutex<Vec<String>>>,
+}
+
+impl Script {
+    pub(crate) fn new() -> Self {
+        Script::default()
+    }
+
+    /// Expects a call whose request holds every one of `wants`, and answers it.
+    pub(crate) fn on(self, wants: &[&str], status: u16, body: impl Into<String>) -> Self {
+        self.push(wants, status, body.into(), Vec::new())
+    }
+
+    /// As [`Self::on`], for JSON protocols.
+    pub(crate) fn json(self, wants: &[&str], status: u16, body: Value) -> Self {
+        self.push(wants, status, body.to_string(), Vec::new())
+    }
+
+    /// An error of a JSON-protocol service.
+    pub(crate) fn json_error(self, wants: &[&str], code: &str, message: &str) -> Self {
+        let body = json!({ "__type": code, "message": message, "Message": message }).to_string();
+        self.push(wants, 400, body, vec![("x-amzn-errortype", code.to_owned())])
+    }
+
+    /// An error of EC2.
+    pub(crate) fn ec2_error(self, wants: &[&str], code: &str, message: &str) -> Self {
+        let body = format!(
+            "<Response><Errors><Error><Code>{code}</Code><Message>{message}</Message></Error></Errors><RequestID>r</RequestID></Response>"
+        );
+        self.push(wants, 400, body, Vec::new())
+    }
+
+    /// An error of a query-protocol service (IAM, SNS, CloudWatch).
+    pub(crate) fn query_error(self, wants: &[&str], code: &str, message: &str) -> Self {
+        let body = format!(
+            "<ErrorResponse><Error><Type>Sender</Type><Code>{code}</Code><Message>{message}</Message></Error><RequestId>r</RequestId></ErrorResponse>"
+        );
+        self.push(wants, 400, body, Vec::new())
+    }
+
+    /// An error of S3.
+    pub(crate) fn s3_error(self, wants: &[&str], status: u16, code: &str, message: &str) -> Self {
+        let body = format!("<Error><Code>{code}</Code><Message>{message}</Message><RequestId>r</RequestId></Error>");
+        self.push(wants, status, body, Vec::new())
+    }
+
+    fn push(self, wants: &[&str], status: u16, body: String, headers: Vec<(&'static str, String)>) -> Self {
+        let wants = wants.iter().map(|w| (*w).to_owned()).collect();
+        lock(&self.calls).push_back(Call { wants, status, body, headers });
+        self
+    }
+
+    /// Every request so far: method, path, target and body, one text each.
+    pub(crate) fn seen(&self) -> Vec<String> {
+        lock(&self.seen).clone()
+    }
+
+    /// Fails when an expected call did not come.
+    #[track_caller]
+    pub(crate) fn assert_done(&self) {
+        let left = lock(&self.calls).iter().map(|c| format!("{:?}", c.wants)).collect::<Vec<_>>();
+        assert!(left.is_empty(), "calls that did not come: {left:?}\nseen: {:#?}", self.seen());
+    }
+
+    fn config(&self) -> SdkConfig {
+        SdkConfig::builder()
+            .behavior_version(aws_config::BehaviorVersion::v2026_01_12())
+            .region(Region::from_static("us-east-1"))
+            .credentials_provider(aws_sdk_s3::config::SharedCredentialsProvider::new(aws_sdk_s3::config::Credentials::new(
+                "test", "test", None, None, "test",
+            )))
+            .retry_config(aws_config::retry::RetryConfig::disabled())
+            .http_client(SharedHttpClient::new(self.clone()))
+            .build()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap()
+}
+
+impl HttpClient for Script {
+    fn http_connector(&self, _: &HttpConnectorSettings, _: &RuntimeComponents) -> SharedHttpConnector {
+        SharedHttpConnector::new(self.clone())
+    }
+}
+
+impl HttpConnector for Script {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let body = String::from_utf8_lossy(request.body().bytes().unwrap_or_default()).into_owned();
+        let target = request.headers().get("x-amz-target").unwrap_or_default();
+        let text = format!("{} {} {target} {body}", request.method(), request.uri());
+        lock(&self.seen).push(text.clone());
+        let call = lock(&self.calls).pop_front();
+        let answer = match call {
+            Some(call) if call.wants.iter().all(|want| text.contains(want.as_str())) => call,
+            Some(call) => panic!("expected a call with {:?}, got: {text}", call.wants),
+            None => panic!("no call was expected, got: {text}"),
+        };
+        let mut response = HttpResponse::new(answer.status.try_into().unwrap(), SdkBody::from(answer.body));
+        response.headers_mut().insert("x-amzn-requestid", "request-1");
+        for (name, value) in answer.headers {
+            response.headers_mut().insert(name, value);
+        }
+        HttpConnectorFuture::ready(Ok(response))
+    }
+}
+
+/// A fence that a test opens and shuts.
+pub(crate) struct TestFence(AtomicBool);
+
+#[async_trait]
+impl Fence for TestFence {
+    async fn check(&self) -> Result<(), DeleteError> {
+        if self.is_open() { Ok(()) } else { Err(DeleteError::fence_shut("shut by the test")) }
+    }
+
+    fn is_open(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// A clock that a test moves.
+pub(crate) struct TestClock(AtomicU64);
+
+#[async_trait]
+impl Clock for TestClock {
+    fn now(&self) -> Millis {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    async fn sleep(&self, duration: Duration) {
+        self.0.fetch_add(u64::try_from(duration.as_millis()).unwrap(), Ordering::SeqCst);
+    }
+}
+
+/// Steps that need the state bucket bring their own.
+struct NoBucket;
+
+#[async_trait]
+impl ebb_store::Bucket for NoBucket {
+    fn name(&self) -> &str {
+        "state"
+    }
+    async fn get(&self, key: &str) -> Result<Option<ebb_store::Object>, ebb_store::BucketError> {
+        panic!("get {key}")
+    }
+    async fn put(&self, key: &str, _: ebb_store::Put, _: ebb_store::When) -> Result<String, ebb_store::BucketError> {
+        panic!("put {key}")
+    }
+    async fn delete(&self, key: &str, _: ebb_store::When) -> Result<(), ebb_store::BucketError> {
+        panic!("delete {key}")
+    }
+    async fn list(&self, prefix: &str, _: Option<&str>, _: usize) -> Result<ebb_store::Listing, ebb_store::BucketError> {
+        panic!("list {prefix}")
+    }
+    async fn versions(&self, key: &str) -> Result<Vec<ebb_store::Version>, ebb_store::BucketError> {
+        panic!("versions {key}")
+    }
+    async fn delete_versions(&self, _: &[ebb_store::Version]) -> Result<Vec<ebb_store::Version>, ebb_store::BucketError> {
+        panic!("delete_versions")
+    }
+    async fn presign_put(&self, key: &str, _: Duration) -> Result<String, ebb_store::BucketError> {
+        panic!("presign {key}")
+    }
+}
+
+/// A resource under test, with the run around it. `memo` is carried from step to step as the planner does.
+pub(crate) struct Bench {
+    pub(crate) resource: Resource,
+    pub(crate) run: Run,
+    pub(crate) memo: Option<Value>,
+    pub(crate) attempt: u32,
+    pub(crate) clock: TestClock,
+    fence: Arc<TestFence>,
+    started_at: Millis,
+}
+
+impl Bench {
+    /// A resource of `resource_type` with `physical_id`, in us-east-1.
+    pub(crate) fn new(resource_type: &str, physical_id: &str, properties: Value) -> Self {
+        let started_at = 1_765_000_000_000;
+        Bench {
+            resource: Resource {
+                stack: "Stack".into(),
+                region: "us-east-1".into(),
+                logical_id: "Logical".into(),
+                resource_type: resource_type.into(),
+                physical_id: physical_id.into(),
+                properties: properties.as_object().cloned().unwrap_or_default(),
+                attributes: Default::default(),
+                provisioned_by: ProvisionedBy::Sdk,
+                snapshot: false,
+            },
+            run: Run {
+                run_id: "20261130T154512123Z-1a2b3c4d".into(),
+                execution: "arn:aws:states:us-east-1:123456789012:execution:ebb-teardown:test".into(),
+                owner: "ebb@123456789012:us-east-1/ebb-teardown/test".into(),
+                timestamp: started_at,
+                account: "123456789012".into(),
+                bucket: "state".into(),
+                bucket_region: "us-east-1".into(),
+                prefix: "cdkd".into(),
+                stack: "Stack".into(),
+                region: "us-east-1".into(),
+                target: None,
+                dry_run: false,
+                options: Options::default(),
+            },
+            memo: None,
+            attempt: 1,
+            clock: TestClock(AtomicU64::new(started_at)),
+            fence: Arc::new(TestFence(AtomicBool::new(true))),
+            started_at,
+        }
+    }
+
+    /// Lets `seconds` pass.
+    pub(crate) fn pass(&self, seconds: u64) {
+        self.clock.0.fetch_add(seconds * 1000, Ordering::SeqCst);
+    }
+
+    /// Opens or shuts the fence.
+    pub(crate) fn fence(&self, open: bool) {
+        self.fence.0.store(open, Ordering::SeqCst);
+    }
+
+    fn context(&self) -> Context<'_> {
+        Context {
+            run: &self.run,
+            attempt: self.attempt,
+            started_at: self.started_at,
+            memo: self.memo.as_ref(),
+            fence: &*self.fence,
+            clock: &self.clock,
+            soft_deadline: self.clock.now() + 10_000,
+        }
+    }
+
+    fn providers(&self, script: &Script) -> Providers {
+        let bucket = Arc::new(NoBucket);
+        Providers::new(Arc::new(Clients::new(script.config())), bucket)
+    }
+
+    /// One step against `script`; keeps the memo of a pending answer for the next.
+    pub(crate) async fn step(&mut self, script: &Script) -> Result<Step, DeleteError> {
+        let answer = with_fence(self.fence.clone(), self.providers(script).step(&self.resource, &self.context())).await;
+        if let Ok(Step::Pending { memo, .. }) = &answer {
+            self.memo.clone_from(memo);
+        }
+        answer
+    }
+
+    /// One look against `script`.
+    pub(crate) async fn look(&self, script: &Script) -> Result<Look, DeleteError> {
+        with_fence(self.fence.clone(), self.providers(script).look(&self.resource, &self.context())).await
+    }
+}
