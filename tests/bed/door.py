@@ -102,7 +102,7 @@ class Door:
         if call.service == "cloudcontrol" and call.protocol == "json":
             return json_reply(self.cloudcontrol.answer(call))
         rules.check(self.clients, call, self.book)
-        reply = self._forward(call)
+        reply = rules.answer(self.clients, call, self.book) or self._forward(call)
         rules.watch(self.clients, call, reply, self.book)
         return reply
 

@@ -3,6 +3,7 @@
 A rule is a function registered with `@refuses(service, action)`. It looks at what is there and raises `Refused` with AWS's own
 code and words. A look-up that fails is no refusal: then the emulator answers by itself.
 A watcher, registered with `@watches`, sees a call that succeeded and remembers what the emulator forgets.
+An answerer, registered with `@answers`, serves an action that the emulator does not have.
 """
 
 from __future__ import annotations
@@ -33,8 +34,10 @@ class Look:
 
 Rule = Callable[[Look, dict[str, Any]], None]
 Watcher = Callable[[Look, dict[str, Any], bytes], None]
+Answerer = Callable[[Look, dict[str, Any]], Reply | None]
 RULES: dict[tuple[str, str], Rule] = {}
 WATCHERS: dict[tuple[str, str], Watcher] = {}
+ANSWERERS: dict[tuple[str, str], Answerer] = {}
 
 
 def refuses(service: str, *actions: str) -> Callable[[Rule], Rule]:
@@ -59,6 +62,16 @@ def watches(service: str, *actions: str) -> Callable[[Watcher], Watcher]:
     return register
 
 
+def answers(service: str, action: str) -> Callable[[Answerer], Answerer]:
+    """Register an answerer for an action of a service."""
+
+    def register(answerer: Answerer) -> Answerer:
+        ANSWERERS[service, action] = answerer
+        return answerer
+
+    return register
+
+
 def check(clients: Clients, call: Call, book: dict[str, Any]) -> None:
     """Raise `Refused` when AWS would refuse `call`."""
     rule = RULES.get((call.service, call.action))
@@ -70,6 +83,12 @@ def check(clients: Clients, call: Call, book: dict[str, Any]) -> None:
         raise
     except Exception:  # the thing is not there, or cannot be looked at: not ours to answer
         return
+
+
+def answer(clients: Clients, call: Call, book: dict[str, Any]) -> Reply | None:
+    """The answer to a call that the emulator cannot serve; none when it is the emulator's after all."""
+    answerer = ANSWERERS.get((call.service, call.action))
+    return answerer(Look(clients, call, book), call.parameters) if answerer else None
 
 
 def watch(clients: Clients, call: Call, reply: Reply, book: dict[str, Any]) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any, Iterable
 
-from . import Look, Refused, refuses, watches
+from ..wire import Reply
+from . import Look, Refused, answers, refuses, watches
 
 _LIVE_NAT = ("pending", "available", "deleting")
 
@@ -163,14 +164,15 @@ def _instances_started(look: Look, p: dict[str, Any], body: bytes) -> None:
         protected.update(i.decode() for i in re.findall(rb"<instanceId>([^<]+)<", body))
 
 
-@watches("ec2", "ModifyInstanceAttribute")
-def _instance_modified(look: Look, p: dict[str, Any], body: bytes) -> None:
-    value = p.get("DisableApiTermination.Value") or (p.get("Attribute") == "disableApiTermination" and p.get("Value"))
+@answers("ec2", "ModifyInstanceAttribute")
+def _modify_instance(look: Look, p: dict[str, Any]) -> Reply | None:
+    value = p.get("DisableApiTermination.Value")
+    if value is None:
+        return None
     protected = look.book.setdefault("protected_instances", set())
-    if value == "true":
-        protected.add(p["InstanceId"])
-    elif value == "false":
-        protected.discard(p["InstanceId"])
+    (protected.add if value == "true" else protected.discard)(p["InstanceId"])
+    body = b"<ModifyInstanceAttributeResponse><requestId>bed</requestId><return>true</return></ModifyInstanceAttributeResponse>"
+    return Reply(200, [("Content-Type", "text/xml")], body)
 
 
 @refuses("ec2", "TerminateInstances")
