@@ -4,10 +4,16 @@
 pub mod catalogue;
 pub mod clock;
 pub mod ending;
+pub mod json_indent;
 pub mod keys;
+pub mod lock;
+pub mod own;
 pub mod payload;
 pub mod provider;
+pub mod rails;
+pub mod request;
 pub mod run;
+pub mod state;
 pub mod text;
 pub mod wave;
 
@@ -15,5 +21,7 @@ pub use clock::{Clock, Millis};
 pub use ending::{Ending, Refusal};
 pub use keys::{StackKey, StackRef};
 pub use provider::{Code, Context, DeleteError, ErrorClass, Fence, Look, Provider, Resource, Step};
+pub use request::Request;
 pub use run::{Options, Run, Target};
+pub use state::StateDoc;
 pub use wave::{Item, Outcome, StepResult};
