@@ -21,8 +21,9 @@ def main() -> None:
     up = commands.add_parser("up", help="start a bed and stay in the foreground")
     up.add_argument("--iam", action="store_true", help="evaluate IAM policies")
     up.add_argument("--own-engine", action="store_true", help="run state machines on the emulator's own engine")
+    up.add_argument("--wait-scale", type=float, default=1, help="how long Wait states take, 1 is what they say")
     options = parser.parse_args()
-    with Bed(strict=not options.own_engine, iam=options.iam) as bed:
+    with Bed(strict=not options.own_engine, iam=options.iam, wait_scale=options.wait_scale) as bed:
         print("export " + " ".join(f"{k}={v}" for k, v in bed.environment().items()), flush=True)
         print(f"# logs: {bed.directory}   stop: Ctrl-C", file=sys.stderr, flush=True)
         try:

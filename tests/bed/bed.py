@@ -2,7 +2,7 @@
 
     with Bed() as bed:
         outputs = bed.deploy("infra/template.yaml", {}, "target/debug")
-        execution = bed.start(outputs["TeardownMachineArn"], {"stack": "Orders", "confirm": "Orders"}, "try-1")
+        execution = bed.start(outputs["TeardownStateMachineArn"], {"stack": "Orders", "confirm": "Orders"}, "try-1")
         assert bed.wait(execution)["status"] == "SUCCEEDED"
         deleted = [e["parameters"] for e in bed.journal(action="DeleteSubnet", agent="rust")]
 """
@@ -30,10 +30,11 @@ _OVER = ("SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
 
 
 class Bed:
-    """One running bed. `strict`: state machines run on the strict engine. `iam`: policies are evaluated."""
+    """One running bed. `strict`: state machines run on the strict engine. `iam`: policies are evaluated, and functions have their
+    role's rights only. `wait_scale`: Wait states take that many times what they say."""
 
-    def __init__(self, strict: bool = True, iam: bool = False) -> None:
-        self.strict, self.iam = strict, iam
+    def __init__(self, strict: bool = True, iam: bool = False, wait_scale: float = 1) -> None:
+        self.strict, self.iam, self.wait_scale = strict, iam, wait_scale
         self.endpoint = self.emulator = ""
         self.strict_endpoint: str | None = None
         self.directory = Path()
@@ -51,7 +52,8 @@ class Bed:
 
     def up(self) -> None:
         """Start the bed; returns once every part answers."""
-        command = [sys.executable, "-P", "-m", "bed.supervisor", *(["--strict"] * self.strict), *(["--iam"] * self.iam)]
+        command = [sys.executable, "-P", "-m", "bed.supervisor", *(["--strict"] * self.strict), *(["--iam"] * self.iam),
+                   "--wait-scale", str(self.wait_scale)]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
             env={**os.environ, "PYTHONPATH": str(_TESTS), "PYTHONDONTWRITEBYTECODE": "1"},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import platform
 import re
 import time
 import zipfile
@@ -17,17 +19,16 @@ if TYPE_CHECKING:
 ARTIFACTS = "ebb-bed-artifacts"
 FUNCTIONS = ("planner", "worker", "lock-keeper", "finalizer")
 _BIG = 51_200  # the largest template CloudFormation takes inline
-_PARTS = {"TemplateURL", "TemplateBody"}
+_ARCHITECTURE = "arm64" if platform.machine() in ("arm64", "aarch64") else "x86_64"
 
 
 def deploy(bed: "Bed", template: Path, parameters: dict[str, str], artifacts: Path | None, stack: str) -> dict[str, str]:
     """Create or update `stack`; answers its outputs."""
     s3, cloudformation = bed.client("s3"), bed.client("cloudformation")
     s3.create_bucket(Bucket=ARTIFACTS)
-    if artifacts:
-        upload(s3, artifacts, template.parent)
+    prefix = upload(s3, artifacts, template.parent) if artifacts else ""
     text = template.read_text()
-    defaults = {"ArtifactBucket": ARTIFACTS, "ArtifactPrefix": ""}
+    defaults = {"ArtifactBucket": ARTIFACTS, "ArtifactPrefix": prefix, "Architecture": _ARCHITECTURE}
     given = {**{k: v for k, v in defaults.items() if re.search(rf"^  {k}:", text, re.M)}, **parameters}
     if len(text.encode()) > _BIG:
         s3.put_object(Bucket=ARTIFACTS, Key=template.name, Body=text.encode())
@@ -49,12 +50,18 @@ def deploy(bed: "Bed", template: Path, parameters: dict[str, str], artifacts: Pa
     return _wait(cloudformation, stack)
 
 
-def upload(s3: Any, artifacts: Path, definitions: Path) -> None:
-    """Put one zip per function, its executable named `bootstrap`, and the state machines' definitions into the bucket."""
-    for name in FUNCTIONS:
-        s3.put_object(Bucket=ARTIFACTS, Key=f"{name}.zip", Body=zipped({"bootstrap": (artifacts / name).read_bytes()}))
-    for definition in definitions.glob("*.asl.json"):
-        s3.put_object(Bucket=ARTIFACTS, Key=definition.name, Body=definition.read_bytes())
+def upload(s3: Any, artifacts: Path, definitions: Path) -> str:
+    """Put one zip per function, its executable named `bootstrap`, and the state machines' definitions into the bucket, under a
+    prefix that is named after the content; answers the prefix."""
+    bodies = {f"{name}.zip": zipped({"bootstrap": (artifacts / name).read_bytes()}) for name in FUNCTIONS}
+    bodies |= {path.name: path.read_bytes() for path in sorted(definitions.glob("*.asl.json"))}
+    content = hashlib.sha256()
+    for body in bodies.values():
+        content.update(body)
+    prefix = f"{content.hexdigest()[:12]}/"
+    for name, body in bodies.items():
+        s3.put_object(Bucket=ARTIFACTS, Key=prefix + name, Body=body)
+    return prefix
 
 
 def zipped(files: dict[str, bytes]) -> bytes:

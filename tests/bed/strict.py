@@ -1,7 +1,7 @@
 """The strict Step Functions engine: moto's interpreter, with its tasks sent to the rest of the bed.
 
 The emulator's own engine hides failures that a teardown must survive (a Map that goes on after an item failed, time-outs that
-are ignored). This one does not. It runs as a process of its own: `python -m bed.strict TASKS_URL` binds a free port, prints
+are ignored). This one does not. It runs as a process of its own: `python -m bed.strict TASKS_URL WAIT_SCALE` binds a free port, prints
 `{"url": ...}` once it listens, and serves until it is killed. Only JSONPath is evaluated.
 
 Adjusted from outside, the package stays as installed:
@@ -9,16 +9,19 @@ Adjusted from outside, the package stays as installed:
   * the members of requests and answers have AWS's casing (moto leaves that to its host), timestamps are epoch milliseconds
   * a function that Lambda refuses to run fails its task with Lambda's own error name, `Lambda.TooManyRequestsException` and so on
   * an execution that was started without a name gets a UUID
+  * a Wait state takes WAIT_SCALE times what it says
   * an execution that ends is an event: rules on status changes start their machines here (see `strict_events`)
 """
 
 from __future__ import annotations
 
 import datetime
+import functools
 import json
 import os
 import socket
 import sys
+import time
 import uuid
 from typing import Any
 
@@ -28,7 +31,7 @@ ACCOUNT = "000000000000"
 
 
 def main() -> None:
-    tasks_url = sys.argv[1]
+    tasks_url, wait_scale = sys.argv[1], float(sys.argv[2])
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", 0))
@@ -42,6 +45,7 @@ def main() -> None:
     _restore_casing()
     _name_lambda_errors()
     _name_executions()
+    _scale_waits(wait_scale)
     strict_events.publish_ends(tasks_url, url)
     _serve(listener, port, url)
 
@@ -52,12 +56,16 @@ def _send_tasks_to(tasks_url: str, own_url: str) -> None:
 
     from .clients import make_client
 
-    def client_for(region: str, service: str, state_credentials: Any = None) -> Any:
+    @functools.cache  # making a client costs more than most calls
+    def made(region: str, service: str) -> Any:
         endpoint = own_url if service in ("stepfunctions", "sfn") else tasks_url
         return make_client(
             service, endpoint, region=region, agent="ebb-strict", parameter_validation=False, inject_host_prefix=False,
             connect_timeout=60, read_timeout=3600,
         )
+
+    def client_for(region: str, service: str, state_credentials: Any = None) -> Any:
+        return made(region, service)
 
     boto_client.boto_client_for = client_for
 
@@ -151,6 +159,19 @@ def _name_executions() -> None:
         return start(self, state_machine_arn, name or str(uuid.uuid4()), *rest, **more)
 
     StepFunctionsParserBackend.start_execution = start_execution
+
+
+def _scale_waits(scale: float) -> None:
+    """moto's own loop counts whole seconds and would wait for a fraction for ever."""
+    from moto.stepfunctions.parser.asl.component.state.wait.wait_function.wait_function import WaitFunction
+
+    def wait(self: Any, env: Any, wait_seconds: int) -> None:
+        until = time.monotonic() + wait_seconds * scale
+        while env.is_running() and (left := until - time.monotonic()) > 0:
+            if env.program_state_event.wait(left) and env.is_running():
+                time.sleep(min(left, 0.05))  # woken for another reason
+
+    WaitFunction._wait_interval = wait
 
 
 def _serve(listener: socket.socket, port: int, url: str) -> None:

@@ -1,6 +1,6 @@
 """Starts the parts of one bed and ends them, whatever happens to whoever asked for it.
 
-`python -m bed.supervisor [--strict] [--iam]` runs the front door in this process and the engines as children, prints one line of
+`python -m bed.supervisor [--strict] [--iam] [--wait-scale N]` runs the front door in this process and the engines as children, prints one line of
 JSON once all of it answers, and then waits for its standard input to close: a parent that dies, however it dies, closes it. On the way out every
 child and grandchild is killed and the working directory removed. Killed itself, it takes the engines with it.
 """
@@ -33,9 +33,9 @@ _TESTS = Path(__file__).resolve().parent.parent
 class Supervisor:
     """One bed's processes and its working directory."""
 
-    def __init__(self, strict: bool, iam: bool) -> None:
+    def __init__(self, strict: bool, iam: bool, wait_scale: float) -> None:
         self.directory = Path(tempfile.mkdtemp(prefix="ebb-bed-"))
-        self.strict, self.iam = strict, iam
+        self.strict, self.iam, self.wait_scale = strict, iam, wait_scale
         self.door = Door()
         self._children: list[subprocess.Popen[bytes]] = []
 
@@ -81,11 +81,12 @@ class Supervisor:
             "IOT_MTLS_ENABLED": "0",
             "LOG_LEVEL": "WARNING",
             "AUTH": "true" if self.iam else "false",
+            "SFN_WAIT_SCALE": str(self.wait_scale),
             "DOCKER_HOST": "unix:///nowhere",
         }
 
     def _start_strict(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-P", "-m", "bed.strict", self.door.url]
+        command = [sys.executable, "-P", "-m", "bed.strict", self.door.url, str(self.wait_scale)]
         return self._spawn("strict", command, _clean_environment(), stdout=subprocess.PIPE)
 
     def _strict_url(self, child: subprocess.Popen[bytes]) -> str:
@@ -112,7 +113,7 @@ class Supervisor:
 
 def _clean_environment() -> dict[str, str]:
     """This environment without anything that names an account, a profile or a proxy."""
-    drop = ("AWS_", "MINISTACK_", "MOTO_", "LAMBDA_", "LOCALSTACK_")
+    drop = ("AWS_", "MINISTACK_", "MOTO_", "LAMBDA_", "LOCALSTACK_", "SFN_")
     proxies = {"http_proxy", "https_proxy", "all_proxy"}
     kept = {k: v for k, v in os.environ.items() if not k.startswith(drop) and k.lower() not in proxies}
     return {**kept, "AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull}
@@ -189,12 +190,13 @@ def main() -> None:
     arguments = argparse.ArgumentParser(prog="bed.supervisor")
     arguments.add_argument("--strict", action="store_true")
     arguments.add_argument("--iam", action="store_true")
+    arguments.add_argument("--wait-scale", type=float, default=1)
     options = arguments.parse_args()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which closes our input
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     if sys.platform == "linux":
         _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    supervisor = Supervisor(options.strict, options.iam)
+    supervisor = Supervisor(options.strict, options.iam, options.wait_scale)
     try:
         print(json.dumps(supervisor.start()), flush=True)
         while sys.stdin.buffer.read(1):
