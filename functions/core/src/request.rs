@@ -1,0 +1,289 @@
+//! What a person, a schedule or another account asks: the input of the teardown machine. Read strictly, because a word
+//! that is misspelt and passed over can cost a database; every refusal names the field and what to write instead.
+//!
+//! One field beside the request's own is let through: `AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID`, which AWS tells
+//! state machines to add when they start another one, so that the console links the two.
+
+use std::fmt;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::state::Members;
+use crate::{Ending, Options, Refusal, Target, text};
+
+/// The smallest request that deletes something.
+pub const EXAMPLE: &str = r#"{"stack": "OrdersApi", "region": "us-west-2", "confirm": "OrdersApi"}"#;
+/// The longest `lockWait`, in seconds: a day.
+pub const MAX_LOCK_WAIT: u64 = 86_400;
+
+const FIELDS: &[&str] = &[
+    "stack",
+    "region",
+    "confirm",
+    "dryRun",
+    "bucket",
+    "prefix",
+    "target",
+    "removeProtection",
+    "deleteData",
+    "skipGuarded",
+    "skipFinalSnapshot",
+    "allowNestedChild",
+    "purgeEvents",
+    "lockWait",
+];
+const TARGET_FIELDS: &[&str] = &["roleArn", "externalId"];
+const STARTED_BY: &str = "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID";
+
+/// A request that can be read as a teardown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Request {
+    /// The stack.
+    pub stack: String,
+    /// Its region; `None` when it is to be found in the bucket.
+    pub region: Option<String>,
+    /// Look, answer the plan, change nothing.
+    pub dry_run: bool,
+    /// The state bucket; `None` for the app's.
+    pub bucket: Option<String>,
+    /// The state prefix; `None` for the app's. May be empty.
+    pub prefix: Option<String>,
+    /// The role to work through.
+    pub target: Option<Target>,
+    /// What is allowed beyond a plain teardown.
+    pub options: Options,
+}
+
+impl fmt::Debug for Request {
+    /// Without the external id.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Request({} in {:?}, dryRun {})", self.stack, self.region, self.dry_run)
+    }
+}
+
+impl Request {
+    /// Reads an execution's input.
+    pub fn parse(input: &str) -> Result<Self, Refusal> {
+        let members = Members::parse(input).map_err(|_| match input.trim_start().starts_with('{') {
+            true => invalid("the input is not JSON"),
+            false => invalid(format!("the input is not an object. The smallest request is {EXAMPLE}")),
+        })?;
+        let ours: Vec<_> = members.entries.keys().filter(|name| !matches!(name.as_str(), STARTED_BY | "Comment")).collect();
+        if ours.is_empty() {
+            return Err(invalid(format!("the input names no stack. The smallest request is {EXAMPLE}")));
+        }
+        known(&members, FIELDS, "")?;
+
+        let fields = Fields { members: &members, of: "" };
+        let stack =
+            fields.string("stack")?.ok_or_else(|| invalid(format!("`stack` is missing. The smallest request is {EXAMPLE}")))?;
+        if !is_stack_name(&stack) {
+            return Err(invalid("`stack` is not a stack's name: letters, digits and hyphens, starting with a letter"));
+        }
+        let region = fields.string("region")?;
+        if region.as_deref().is_some_and(|r| !is_region(r)) {
+            return Err(invalid("`region` is not a region's name such as us-west-2"));
+        }
+        let bucket = fields.string("bucket")?;
+        if bucket.as_deref().is_some_and(|b| !is_bucket_name(b)) {
+            return Err(invalid("`bucket` is not a bucket's name; leave it out for the app's default"));
+        }
+        let prefix = fields.string("prefix")?;
+        if let Some(prefix) = &prefix {
+            check_prefix(prefix).map_err(|what| invalid(format!("`prefix` {what}")))?;
+        }
+        let dry_run = fields.flag("dryRun")?;
+        match fields.string("confirm")? {
+            _ if dry_run => {}
+            Some(confirm) if confirm == stack => {}
+            Some(_) => return Err(invalid(format!("`confirm` is not the stack's name: write {stack} there to delete it"))),
+            None => {
+                return Err(invalid(format!("`confirm` is missing: write {stack} there to delete it, or set `dryRun` to true")));
+            }
+        }
+        Ok(Request {
+            region,
+            dry_run,
+            bucket,
+            prefix,
+            target: members.get("target").map(target).transpose()?,
+            options: Options {
+                remove_protection: fields.flag("removeProtection")?,
+                delete_data: fields.flag("deleteData")?,
+                skip_guarded: fields.flag("skipGuarded")?,
+                skip_final_snapshot: fields.flag("skipFinalSnapshot")?,
+                allow_nested_child: fields.flag("allowNestedChild")?,
+                purge_events: fields.flag("purgeEvents")?,
+                lock_wait: fields.lock_wait()?,
+            },
+            stack,
+        })
+    }
+}
+
+/// cdkd's and CDK's stack names, nested ones joined by `~`.
+pub fn is_stack_name(name: &str) -> bool {
+    let mut levels = name.split('~');
+    let root = levels.next().unwrap_or_default();
+    name.len() <= 512
+        && root.starts_with(|c: char| c.is_ascii_alphabetic())
+        && root.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+        && levels.all(|level| !level.is_empty() && level.chars().all(|c| c.is_ascii_alphanumeric()))
+}
+
+/// `us-west-2`, `us-gov-east-1`: tested before it becomes part of an endpoint or a key.
+pub fn is_region(name: &str) -> bool {
+    let parts: Vec<&str> = name.split('-').collect();
+    let words = |parts: &[&str]| parts.iter().all(|p| !p.is_empty() && p.chars().all(|c| c.is_ascii_lowercase()));
+    match parts.as_slice() {
+        [first, middle @ .., last] => {
+            first.len() == 2
+                && words(&[first])
+                && !middle.is_empty()
+                && words(middle)
+                && last.len() == 1
+                && last.chars().all(|c| c.is_ascii_digit())
+                && name.len() <= 32
+        }
+        _ => false,
+    }
+}
+
+/// S3's general rule for names.
+pub fn is_bucket_name(name: &str) -> bool {
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '.' || c == '-';
+    let edge = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    (3..=63).contains(&name.len()) && name.chars().all(inner) && name.starts_with(edge) && name.ends_with(edge)
+}
+
+/// A prefix is joined verbatim, so it may be empty or hold slashes; only Ebb's own corner of the bucket is closed to it.
+pub fn check_prefix(prefix: &str) -> Result<(), &'static str> {
+    match prefix {
+        p if p.chars().any(char::is_control) => Err("holds control characters"),
+        p if p.len() > 256 => Err("is longer than 256 bytes"),
+        p if p == "ebb" || p.starts_with("ebb/") => {
+            Err("is Ebb's own place in the bucket: cdkd would list the run records as stacks")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The ARN of an IAM role.
+pub fn is_role_arn(arn: &str) -> bool {
+    let name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_+=,.@-/".contains(c));
+    match arn.split(':').collect::<Vec<_>>()[..] {
+        ["arn", partition, "iam", "", account, role] => {
+            (partition == "aws" || partition.starts_with("aws-"))
+                && partition.chars().all(|c| c.is_ascii_lowercase() || c == '-')
+                && account.len() == 12
+                && account.chars().all(|c| c.is_ascii_digit())
+                && role.strip_prefix("role/").is_some_and(|r| name(r) && !r.ends_with('/') && !r.starts_with('/'))
+                && arn.len() <= 640
+        }
+        _ => false,
+    }
+}
+
+fn target(raw: &RawValue) -> Result<Target, Refusal> {
+    let members = Members::parse(raw.get())
+        .map_err(|_| invalid(r#"`target` must be an object: {"roleArn": "arn:aws:iam::123456789012:role/ebb-target"}"#))?;
+    known(&members, TARGET_FIELDS, "target.")?;
+    let fields = Fields { members: &members, of: "target." };
+    let role_arn = fields.string("roleArn")?.ok_or_else(|| invalid("`target.roleArn` is missing"))?;
+    if !is_role_arn(&role_arn) {
+        return Err(invalid("`target.roleArn` is not a role's ARN such as arn:aws:iam::123456789012:role/ebb-target"));
+    }
+    let external_id = fields.string("externalId")?;
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "_+=,.@:/-".contains(c);
+    if external_id.as_deref().is_some_and(|id| !(2..=1224).contains(&id.len()) || !id.chars().all(allowed)) {
+        return Err(invalid("`target.externalId` must be 2 to 1224 of the characters A-Z a-z 0-9 _ + = , . @ : / -"));
+    }
+    Ok(Target { role_arn, external_id })
+}
+
+/// Refuses unknown names and names that come twice.
+fn known(members: &Members<'_>, fields: &[&str], of: &str) -> Result<(), Refusal> {
+    if let Some(twice) = &members.duplicate {
+        return Err(invalid(format!("`{of}{}` comes twice", shown(twice))));
+    }
+    match members.entries.keys().find(|name| !fields.contains(&name.as_str()) && !(of.is_empty() && *name == STARTED_BY)) {
+        None => Ok(()),
+        Some(unknown) => {
+            let hint = match nearest(unknown, fields) {
+                Some(near) => format!("did you mean `{of}{near}`?"),
+                None => format!("known are {}", fields.join(", ")),
+            };
+            Err(invalid(format!("`{of}{}` is no field of a request; {hint}", shown(unknown))))
+        }
+    }
+}
+
+/// The known name that is nearest, if any is near.
+fn nearest<'a>(unknown: &str, fields: &[&'a str]) -> Option<&'a str> {
+    let plain = |name: &str| name.chars().filter(|c| c.is_alphanumeric()).take(64).collect::<String>().to_lowercase();
+    let unknown = plain(unknown);
+    fields
+        .iter()
+        .map(|field| (strsim::jaro_winkler(&unknown, &plain(field)), *field))
+        .filter(|(likeness, _)| *likeness >= 0.85)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, field)| field)
+}
+
+fn shown(name: &str) -> String {
+    text::cut(&text::display(name), 64)
+}
+
+fn invalid(what: impl AsRef<str>) -> Refusal {
+    Refusal::new(Ending::InvalidRequest, what)
+}
+
+/// Typed reading of an object's fields.
+struct Fields<'m> {
+    members: &'m Members<'m>,
+    of: &'static str,
+}
+
+impl Fields<'_> {
+    fn value(&self, name: &str) -> Result<Option<Value>, Refusal> {
+        let read =
+            |raw: &RawValue| serde_json::from_str(raw.get()).map_err(|_| invalid(format!("`{}{name}` cannot be read", self.of)));
+        self.members.get(name).map(read).transpose()
+    }
+
+    fn wrong(&self, name: &str, found: &Value, expected: &str) -> Refusal {
+        invalid(format!("`{}{name}` is {}; it must be {expected}", self.of, text::kind(found)))
+    }
+
+    fn string(&self, name: &str) -> Result<Option<String>, Refusal> {
+        match self.value(name)? {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(self.wrong(name, &other, "a string")),
+        }
+    }
+
+    fn flag(&self, name: &str) -> Result<bool, Refusal> {
+        match self.value(name)? {
+            None => Ok(false),
+            Some(Value::Bool(flag)) => Ok(flag),
+            Some(other) => Err(self.wrong(name, &other, "true or false, without quotes")),
+        }
+    }
+
+    fn lock_wait(&self) -> Result<u64, Refusal> {
+        let expected = "a whole number of seconds from 0 to 86400, without quotes";
+        match self.value("lockWait")? {
+            None => Ok(0),
+            Some(Value::Number(n)) => match n.as_u64() {
+                Some(seconds) if seconds <= MAX_LOCK_WAIT => Ok(seconds),
+                _ => Err(invalid(format!("`lockWait` must be {expected}"))),
+            },
+            Some(other) => Err(self.wrong("lockWait", &other, expected)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

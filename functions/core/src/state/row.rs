@@ -1,0 +1,191 @@
+//! One row of `resources` as a teardown reads it. What is written back is the row's text, never this.
+
+use std::fmt;
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::members::{Members, kind};
+use crate::provider::{Code, ProvisionedBy, Resource};
+use crate::{Outcome, StackKey, text};
+
+/// A row, read. `Debug` never shows properties.
+#[derive(Clone, PartialEq)]
+pub struct Row {
+    /// Its key in `resources`.
+    pub logical_id: String,
+    /// Its type.
+    pub resource_type: String,
+    /// The primary address; `None` when it is missing, empty or not a string, which fails this row only.
+    pub physical_id: Option<String>,
+    /// Resolved create-time properties: secrets may be in here.
+    pub properties: Map<String, Value>,
+    /// The GetAtt cache; empty when it is missing or not an object.
+    pub attributes: Map<String, Value>,
+    /// Logical ids of what it needs; ids that are not in the stack may be among them.
+    pub dependencies: Vec<String>,
+    /// `deletionPolicy` as recorded.
+    pub deletion_policy: Option<Value>,
+    /// Which road created it; everything but `cc-api` is the service's own API.
+    pub provisioned_by: ProvisionedBy,
+}
+
+impl fmt::Debug for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.logical_id, self.resource_type)
+    }
+}
+
+/// The effective deletion policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// Delete it.
+    Delete,
+    /// Make no call at all; the row goes with the record at a clean end.
+    Retain,
+    /// Take a final snapshot, then delete it.
+    Snapshot,
+    /// A policy that is not known (display-safe): the row fails, for deleting would be a guess.
+    Unknown(String),
+}
+
+/// Why a row cannot be handed to a provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoAddress {
+    /// No physical id, or one that is no text.
+    Missing,
+    /// The physical id is a mask.
+    Masked,
+}
+
+impl NoAddress {
+    /// What becomes of the row: its record stays either way.
+    pub fn outcome(self) -> Outcome {
+        match self {
+            NoAddress::Missing => Outcome::Failed,
+            NoAddress::Masked => Outcome::Skipped,
+        }
+    }
+
+    /// The row code.
+    pub fn code(self) -> Code {
+        match self {
+            NoAddress::Missing => Code::MalformedPhysicalId,
+            NoAddress::Masked => Code::MaskedAddress,
+        }
+    }
+
+    /// For people.
+    pub fn reason(self) -> &'static str {
+        match self {
+            NoAddress::Missing => "the state records no physical id for it",
+            NoAddress::Masked => "the recorded physical id is masked",
+        }
+    }
+}
+
+/// Reads a row, or says what is wrong with it, naming fields only. Properties that hold what JavaScript cannot have written
+/// (a number beyond a float's range, half a surrogate pair as text) count as unreadable.
+pub(super) fn read(logical_id: &str, raw: &RawValue) -> Result<Row, String> {
+    if kind(raw) != "an object" {
+        return Err(format!("is {}, not an object", kind(raw)));
+    }
+    let row = Members::parse(raw.get()).map_err(|_| "holds a name that is no text")?;
+    if let Some(twice) = &row.duplicate {
+        return Err(format!("has its field {} twice", super::defects::name(twice)));
+    }
+    let must = |field: &str, what: &str| match row.get(field) {
+        None => format!("`{field}` is missing"),
+        Some(_) => format!("`{field}` is not {what}"),
+    };
+    let object = |field: &str| row.get(field).and_then(|raw| serde_json::from_str::<Map<String, Value>>(raw.get()).ok());
+    Ok(Row {
+        logical_id: logical_id.to_owned(),
+        resource_type: row.string("resourceType").ok_or_else(|| must("resourceType", "a string"))?,
+        physical_id: row.string("physicalId").filter(|id| !id.is_empty()),
+        properties: object("properties").ok_or_else(|| must("properties", "an object that can be read"))?,
+        attributes: object("attributes").unwrap_or_default(),
+        dependencies: match row.get("dependencies") {
+            None => Vec::new(),
+            Some(raw) => serde_json::from_str(raw.get()).map_err(|_| must("dependencies", "an array of logical ids"))?,
+        },
+        // A policy that cannot be read must not be taken for none.
+        deletion_policy: row.get("deletionPolicy").map(|raw| serde_json::from_str(raw.get()).unwrap_or_default()),
+        provisioned_by: match row.string("provisionedBy").as_deref() {
+            Some("cc-api") => ProvisionedBy::CloudControl,
+            _ => ProvisionedBy::Sdk,
+        },
+    })
+}
+
+impl Row {
+    /// The effective policy. Databases without one take a snapshot by default, as CloudFormation and newer cdkd do.
+    pub fn policy(&self) -> Policy {
+        match self.deletion_policy.as_ref() {
+            None if self.snapshots_by_default() => Policy::Snapshot,
+            None => Policy::Delete,
+            Some(Value::String(policy)) => match policy.as_str() {
+                "Delete" => Policy::Delete,
+                "Retain" | "RetainExceptOnCreate" => Policy::Retain,
+                "Snapshot" => Policy::Snapshot,
+                other => Policy::Unknown(text::cut(&text::display(other), 64)),
+            },
+            Some(other) => Policy::Unknown(text::kind(other).to_owned()),
+        }
+    }
+
+    fn snapshots_by_default(&self) -> bool {
+        match self.resource_type.as_str() {
+            "AWS::RDS::DBCluster" => true,
+            // A member's data is the cluster's.
+            "AWS::RDS::DBInstance" => {
+                matches!(self.properties.get("DBClusterIdentifier"), None | Some(Value::Null))
+                    || self.properties.get("DBClusterIdentifier").and_then(Value::as_str) == Some("")
+            }
+            _ => false,
+        }
+    }
+
+    /// The row as a provider needs it. `skip_final_snapshot` is the request's word that Snapshot means Delete.
+    pub fn to_resource(&self, key: &StackKey, skip_final_snapshot: bool) -> Result<Resource, NoAddress> {
+        let physical_id = match self.physical_id.as_deref() {
+            None => return Err(NoAddress::Missing),
+            Some("***") => return Err(NoAddress::Masked),
+            Some(id) => id.to_owned(),
+        };
+        Ok(Resource {
+            stack: key.stack.clone(),
+            region: key.region.clone(),
+            logical_id: self.logical_id.clone(),
+            resource_type: self.resource_type.clone(),
+            physical_id,
+            properties: self.properties.clone(),
+            attributes: self.attributes.clone(),
+            provisioned_by: self.provisioned_by,
+            snapshot: !skip_final_snapshot && self.policy() == Policy::Snapshot,
+        })
+    }
+
+    /// Whether this row is a nested stack.
+    pub fn is_nested_stack(&self) -> bool {
+        self.resource_type == "AWS::CloudFormation::Stack"
+    }
+
+    /// Whether its tags carry `tag` with any value but `false` (also a masked one: protecting too much is mended by hand).
+    /// Tags are looked for in every property whose name ends in `Tags`, as lists of pairs and as maps.
+    pub fn protected_by(&self, tag: &str) -> bool {
+        let says_yes = |value: Option<&Value>| match value {
+            Some(Value::Bool(value)) => *value,
+            Some(Value::String(value)) => !value.trim().eq_ignore_ascii_case("false"),
+            _ => true,
+        };
+        let pair = |entry: &Value, names: [&str; 2]| {
+            entry.get(names[0]).and_then(Value::as_str) == Some(tag) && says_yes(entry.get(names[1]))
+        };
+        self.properties.iter().filter(|(name, _)| name.to_ascii_lowercase().ends_with("tags")).any(|(_, tags)| match tags {
+            Value::Array(tags) => tags.iter().any(|t| pair(t, ["Key", "Value"]) || pair(t, ["key", "value"])),
+            Value::Object(tags) => tags.get(tag).is_some_and(|value| says_yes(Some(value))),
+            _ => false,
+        })
+    }
+}

@@ -1,0 +1,483 @@
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::samples::{self, ALL, changed, doc, edit};
+use super::*;
+use crate::StackKey;
+use crate::provider::ProvisionedBy;
+
+const SECRET: &str = "hunter2";
+
+fn refusal(body: &str) -> Refusal {
+    StateDoc::parse(body.as_bytes(), Layout::Regional).expect_err(body)
+}
+
+#[track_caller]
+fn malformed(body: &str, names: &str) {
+    let refusal = refusal(body);
+    assert_eq!(refusal.ending, Ending::MalformedState, "{refusal}");
+    assert!(refusal.message.contains(names), "{refusal}");
+    assert!(!refusal.message.contains(SECRET), "a message shows no value: {refusal}");
+}
+
+fn remove(state: &mut Value, pointer: &str, field: &str) {
+    state.pointer_mut(pointer).and_then(Value::as_object_mut).expect(pointer).shift_remove(field);
+}
+
+#[test]
+fn every_sample_passes_the_gate() {
+    let found: Vec<_> = ALL.iter().map(|(text, layout)| doc(text, *layout)).map(|d| (d.version(), d.len())).collect();
+    let expected = [(1, 6), (2, 10), (5, 11), (8, 26), (11, 15), (10, 4), (10, 4), (9, 3), (9, 2)];
+    assert_eq!(found, expected.map(|(version, rows)| (Some(version), rows)));
+    for (text, layout) in ALL {
+        assert_eq!(doc(text, layout).rows().count(), doc(text, layout).len());
+    }
+}
+
+/// Absent: accept as oldest layout. Integer 1 … 11: accept. Above, or 0, negative, fraction, string, `null`: refuse.
+#[test]
+fn the_version_gate() {
+    for version in 1..=11 {
+        assert_eq!(changed(samples::NETWORK, |s| s["version"] = json!(version)).version(), Some(version));
+    }
+    assert_eq!(changed(samples::NETWORK, |s| remove(s, "", "version")).version(), None);
+    for (version, shown) in [
+        (json!(12), "12"),
+        (json!(0), "0"),
+        (json!(-1), "-1"),
+        (json!(8.5), "8.5"),
+        (json!(8.0), "8.0"),
+        (json!("8"), "\"8\""),
+        (json!("8\u{1b}[2J"), "\"8\\u001b[2J\""),
+        (json!(null), "null"),
+        (json!(true), "a boolean"),
+        (json!([SECRET]), "an array"),
+        (json!({"a": SECRET}), "an object"),
+    ] {
+        let refusal = refusal(&edit(samples::NETWORK, |s| s["version"] = version));
+        assert_eq!(refusal.ending, Ending::UnsupportedVersion);
+        let start = format!("Unsupported state schema version: {shown}. Known are the whole numbers 1 to 11; upgrade");
+        assert!(refusal.message.starts_with(&start), "{refusal}");
+    }
+}
+
+/// Body is not JSON, root is not an object, a byte order mark: refuse.
+#[test]
+fn a_body_that_is_no_state_is_refused() {
+    for (body, names) in [
+        ("", "not JSON: line"),
+        ("  \n", "not JSON: line"),
+        ("hunter2", "not JSON: line 1"),
+        ("{\"resources\": {}, \"a\": \"hunter2", "not JSON: line 1, column"),
+        ("{\"resources\": {}} {}", "not JSON"),
+        ("[]", "the state is an array, not an object"),
+        ("null", "the state is null, not an object"),
+        ("\"hunter2\"", "the state is a string, not an object"),
+        ("7", "the state is a number, not an object"),
+        ("\u{feff}{\"resources\": {}}", "byte order mark"),
+    ] {
+        malformed(body, names);
+    }
+    let refusal = StateDoc::parse(b"{\"resources\": {}, \"a\": \"\xff\"}", Layout::Regional).unwrap_err();
+    assert!(refusal.message.contains("not UTF-8: byte 24"), "{refusal}");
+}
+
+/// `resources` absent, `null`, array (even `[]`), number, string, bool: refuse. `{}`: fine.
+#[test]
+fn resources_must_be_an_object() {
+    for wrong in [json!(null), json!([]), json!([{}]), json!(7), json!(SECRET), json!(true)] {
+        malformed(&edit(samples::NETWORK, |s| s["resources"] = wrong), "STATE_RESOURCES_MALFORMED: `resources` is ");
+    }
+    malformed(&edit(samples::NETWORK, |s| remove(s, "", "resources")), "STATE_RESOURCES_MALFORMED: `resources` is missing");
+    assert!(changed(samples::NETWORK, |s| s["resources"] = json!({})).is_empty());
+}
+
+/// A row that is not an object, or whose `resourceType` or `properties` is missing or of another kind, also on retained
+/// rows: refuse, naming the logical id.
+#[test]
+fn a_broken_row_is_named() {
+    for row in [json!(null), json!([]), json!(SECRET), json!(7)] {
+        malformed(&edit(samples::NETWORK, |s| s["resources"]["Tick23"] = row), "STATE_RESOURCES_MALFORMED: `Tick23`: is ");
+    }
+    for field in ["resourceType", "properties"] {
+        let text = edit(samples::NETWORK, |s| remove(s, "/resources/Tick23", field));
+        malformed(&text, &format!("`Tick23`: `{field}` is missing"));
+        for wrong in [json!(null), json!(7), json!([SECRET])] {
+            let text = edit(samples::NETWORK, |s| s["resources"]["Tick23"][field] = wrong);
+            malformed(&text, &format!("`Tick23`: `{field}` is not "));
+        }
+    }
+    malformed(&edit(samples::POLICIES, |s| remove(s, "/resources/ArchiveBucket0A", "properties")), "`ArchiveBucket0A`");
+    for wrong in [json!(null), json!("Vpc01"), json!({}), json!(["Vpc01", 7])] {
+        let text = edit(samples::NETWORK, |s| s["resources"]["Tick23"]["dependencies"] = wrong);
+        malformed(&text, "`Tick23`: `dependencies` is not an array of logical ids");
+    }
+}
+
+#[test]
+fn many_broken_rows_are_counted_and_hostile_names_are_shown_safely() {
+    let text = edit(samples::NETWORK, |s| {
+        for row in s["resources"].as_object_mut().unwrap().values_mut() {
+            remove(row, "", "properties");
+        }
+        s["resources"]["\u{1b}[2J\u{202e}"] = json!(SECRET);
+    });
+    malformed(&text, "; and 21 more");
+    malformed(r#"{"resources": {"\u001b[2J\u202e\n": "hunter2"}}"#, "`[2J`: is a string");
+    let long = format!(r#"{{"resources": {{"{}": 1}}}}"#, "x".repeat(100_000));
+    assert!(refusal(&long).message.len() < 300);
+}
+
+/// A row without `physicalId`, or non-string: only that row fails.
+#[test]
+fn a_row_without_physical_id_fails_alone() {
+    let key = StackKey::new("cdkd", "EdgeNetwork", "us-east-1");
+    for wrong in [None, Some(json!(null)), Some(json!(7)), Some(json!(""))] {
+        let doc = changed(samples::NETWORK, |s| match wrong {
+            None => remove(s, "/resources/Tick23", "physicalId"),
+            Some(value) => s["resources"]["Tick23"]["physicalId"] = value,
+        });
+        let error = doc.row("Tick23").unwrap().to_resource(&key, false).unwrap_err();
+        assert_eq!((error.outcome(), error.code()), (crate::Outcome::Failed, crate::Code::MalformedPhysicalId));
+        assert_eq!(doc.rows().filter(|row| row.to_resource(&key, false).is_err()).count(), 1);
+    }
+    let masked = changed(samples::NETWORK, |s| s["resources"]["Tick23"]["physicalId"] = json!("***"));
+    let error = masked.row("Tick23").unwrap().to_resource(&key, false).unwrap_err();
+    assert_eq!((error.outcome(), error.code()), (crate::Outcome::Skipped, crate::Code::MaskedAddress));
+}
+
+/// `outputs` present and not an object: refuse (absent is fine). `orphans`: an array of entries with string `logicalId`
+/// and a `state` with a non-empty `physicalId`, no id twice.
+#[test]
+fn outputs_and_orphans_are_judged_by_the_same_gate() {
+    for wrong in [json!(null), json!([]), json!(SECRET)] {
+        malformed(&edit(samples::LATEST, |s| s["outputs"] = wrong), "`outputs` is ");
+    }
+    assert!(changed(samples::LATEST, |s| remove(s, "", "outputs")).output_names().is_empty());
+    for wrong in [json!(null), json!({}), json!(SECRET)] {
+        malformed(&edit(samples::LATEST, |s| s["orphans"] = wrong), "`orphans` is ");
+    }
+    for wrong in [json!(SECRET), json!({}), json!({"logicalId": 7, "state": {"physicalId": SECRET}})] {
+        malformed(&edit(samples::LATEST, |s| s["orphans"][0] = wrong), "`orphans`, entry 0: has no `logicalId`");
+    }
+    for wrong in [json!(null), json!([]), json!({}), json!({"physicalId": ""}), json!({"physicalId": 7})] {
+        malformed(&edit(samples::LATEST, |s| s["orphans"][0]["state"] = wrong), "`orphans`, `OldBucketF9`: has no `state`");
+    }
+    let twice = edit(samples::LATEST, |s| {
+        let orphan = s["orphans"][0].clone();
+        s["orphans"].as_array_mut().unwrap().push(orphan);
+    });
+    malformed(&twice, "`orphans`, `OldBucketF9`: is listed twice");
+}
+
+/// Two equal names would leave one of the two unremembered.
+#[test]
+fn a_name_that_comes_twice_is_refused() {
+    let row = r#"{"resourceType": "AWS::SQS::Queue", "properties": {}, "physicalId": "hunter2"}"#;
+    malformed(&format!(r#"{{"resources": {{"A": {row}, "B": {row}, "A": {row}}}}}"#), "`A`: is recorded twice");
+    malformed(&format!(r#"{{"resources": {{}}, "resources": {{"A": {row}}}}}"#), "names its field `resources` twice");
+    let row = r#"{"resourceType": "T", "properties": {}, "deletionPolicy": "Retain", "deletionPolicy": "Delete"}"#;
+    malformed(&format!(r#"{{"resources": {{"A": {row}}}}}"#), "`A`: has its field `deletionPolicy` twice");
+}
+
+#[test]
+fn what_is_too_deep_or_too_large_is_refused_without_being_laid_out() {
+    let bomb = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
+    malformed(&format!(r#"{{"resources": {{}}, "x": {}}}"#, bomb(500_000)), "nested 500001 deep");
+    malformed(&format!(r#"{{"resources": {}}}"#, bomb(100_000)), "deep");
+    malformed(&"[".repeat(1_000_000), "the state is an array");
+    let row = format!(r#"{{"resourceType": "T", "properties": {{"a": {}}}}}"#, bomb(MAX_DEPTH - 4));
+    let fits = format!(r#"{{"resources": {{"A": {row}}}}}"#);
+    assert_eq!(StateDoc::parse(fits.as_bytes(), Layout::Regional).unwrap().rows().count(), 1);
+    let blown_up = format!(r#"{{"resources": {{}}, "x": {}{}{}}}"#, "[".repeat(100), "1,".repeat(700_000) + "1", "]".repeat(100));
+    malformed(&blown_up, "bytes when indented");
+}
+
+#[test]
+fn a_row_is_read_with_its_types() {
+    let doc = doc(samples::LATEST, Layout::Regional);
+    let row = doc.row("NightlySchedulA4").unwrap();
+    assert_eq!(
+        (row.resource_type.as_str(), row.physical_id.as_deref()),
+        ("AWS::Scheduler::Schedule", Some("tenantportal-nightly"))
+    );
+    assert_eq!((row.dependencies, row.provisioned_by), (vec!["CleanerFn4E".to_owned()], ProvisionedBy::CloudControl));
+    let key = StackKey::new("cdkd", "TenantPortal", "eu-west-1");
+    let resource = doc.row("AssetsBucket0A").unwrap().to_resource(&key, false).unwrap();
+    assert_eq!(
+        (resource.stack.as_str(), resource.region.as_str(), resource.logical_id.as_str()),
+        ("TenantPortal", "eu-west-1", "AssetsBucket0A")
+    );
+    assert_eq!(resource.attributes["Arn"], "arn:aws:s3:::tenantportal-assets-7781");
+    assert_eq!((resource.provisioned_by, resource.snapshot), (ProvisionedBy::Sdk, false));
+    assert!(doc.row("Nobody").is_none() && !doc.contains("Nobody") && doc.contains("AssetsBucket0A"));
+    let legacy = samples::doc(samples::LEGACY, Layout::Legacy);
+    assert!(legacy.row("SenderParam2B60").unwrap().dependencies.is_empty());
+    let odd = changed(samples::NETWORK, |s| s["resources"]["Tick23"]["attributes"] = json!("x"));
+    assert!(odd.row("Tick23").unwrap().attributes.is_empty());
+}
+
+/// Retain and RetainExceptOnCreate are kept; absent is Snapshot for RDS clusters and instances of none, else Delete; a
+/// policy that is not known fails the row.
+#[test]
+fn the_effective_policy_of_every_row() {
+    let doc = doc(samples::POLICIES, Layout::Regional);
+    let policy = |id: &str| doc.row(id).unwrap().policy();
+    for (id, expected) in [
+        ("ArchiveBucket0A", Policy::Retain),
+        ("DataKey1B", Policy::Retain),
+        ("DbSubnets2C", Policy::Delete),
+        ("LedgerDb3D", Policy::Snapshot),
+        ("ReportCluster4E", Policy::Snapshot),
+        ("ReportWriter5F", Policy::Snapshot),
+        ("ScratchVolume60", Policy::Snapshot),
+        ("SessionTable71", Policy::Delete),
+    ] {
+        assert_eq!(policy(id), expected, "{id}");
+    }
+    let without = |id: &str| {
+        let doc = changed(samples::POLICIES, |s| remove(s, &format!("/resources/{id}"), "deletionPolicy"));
+        doc.row(id).unwrap().policy()
+    };
+    assert_eq!((without("LedgerDb3D"), without("ReportWriter5F")), (Policy::Snapshot, Policy::Delete));
+    let with = |id: &str, policy: Value| {
+        changed(samples::POLICIES, |s| s["resources"][id]["deletionPolicy"] = policy).row(id).unwrap().policy()
+    };
+    assert_eq!(with("SessionTable71", json!("delete")), Policy::Unknown("delete".into()));
+    assert_eq!(with("SessionTable71", json!(null)), Policy::Unknown("null".into()));
+    assert_eq!(with("SessionTable71", json!({"a": SECRET})), Policy::Unknown("an object".into()));
+    assert_eq!(with("ReportCluster4E", json!("Delete")), Policy::Delete);
+
+    let key = StackKey::new("cdkd", "LedgerData", "eu-central-1");
+    let snapshot = |skip: bool| doc.row("LedgerDb3D").unwrap().to_resource(&key, skip).unwrap().snapshot;
+    assert_eq!((snapshot(false), snapshot(true)), (true, false));
+}
+
+#[test]
+fn what_other_stacks_and_parents_need_to_know() {
+    let exporter = doc(samples::EXPORTER, Layout::Regional);
+    assert_eq!(exporter.output_names(), ["shared-bus-arn", "AuditLogName"]);
+    assert_eq!(exporter.export_names(), Some(vec!["shared-bus-arn".into()]));
+    assert_eq!(doc(samples::REST_API, Layout::Regional).export_names(), None, "absent is unknown");
+    assert_eq!(changed(samples::EXPORTER, |s| s["exportNames"] = json!("x")).export_names(), Some(vec![]));
+
+    let importer = doc(samples::IMPORTER, Layout::Regional);
+    let [import] = &importer.imports()[..] else { panic!("one import") };
+    assert!(import.reads("SharedBus", "us-east-1") && import.reads("SharedBus", " US-East-1"), "regions are normalised");
+    assert!(!import.reads("sharedbus", "us-east-1") && !import.reads("SharedBus", "us-east-2"));
+    assert_eq!((import.name.as_str(), importer.output_reads()[0].name.as_str()), ("shared-bus-arn", "AuditLogName"));
+    let odd = changed(samples::IMPORTER, |s| {
+        s["imports"] = json!([7, {"sourceStack": "A"}, {"sourceStack": "A", "sourceRegion": "r", "exportName": ["***"]}]);
+        s["outputReads"] = json!({"sourceStack": "A"});
+    });
+    assert_eq!(odd.imports(), [Import { source_stack: "A".into(), source_region: "r".into(), name: String::new() }]);
+    assert!(odd.output_reads().is_empty());
+    // A broken row hides no reference.
+    let broken = edit(samples::IMPORTER, |s| s["resources"] = json!(null));
+    assert_eq!(imports_of(broken.as_bytes()).unwrap(), importer.imports());
+    assert_eq!(imports_of(br#"{"version": 12}"#).unwrap_err().ending, Ending::UnsupportedVersion);
+
+    assert_eq!(doc(samples::LATEST, Layout::Regional).orphans(), ["OldBucketF9"]);
+    let orphans_only = changed(samples::LATEST, |s| s["resources"] = json!({}));
+    assert!(!orphans_only.is_empty() && orphans_only.len() == 0, "orphans have to be told");
+}
+
+/// `parentStack` set: a nested child is not destroyed directly.
+#[test]
+fn a_nested_stack_names_its_parent() {
+    let child = doc(samples::NESTED_CHILD, Layout::Regional);
+    let parent = child.parent().unwrap();
+    assert_eq!(
+        (parent.stack.as_str(), parent.logical_id.as_str(), parent.region.as_str()),
+        ("Storefront", "SearchNested1B", "us-east-1")
+    );
+    let refusal = child.refuse_nested(false).unwrap_err();
+    assert_eq!(refusal.ending, Ending::NestedChild);
+    assert!(
+        refusal.message.starts_with("NESTED_STACK_CHILD_DIRECT_DESTROY: this is the nested stack SearchNested1B of Storefront")
+    );
+    child.refuse_nested(true).unwrap();
+    doc(samples::NESTED_PARENT, Layout::Regional).refuse_nested(false).unwrap();
+    for none in [json!(null), json!("")] {
+        assert_eq!(changed(samples::NESTED_CHILD, |s| s["parentStack"] = none).parent(), None);
+    }
+    assert_eq!(changed(samples::NESTED_CHILD, |s| s["parentStack"] = json!(7)).parent().unwrap().stack, "a number");
+}
+
+#[test]
+fn debug_prints_no_contents() {
+    let doc = doc(samples::LATEST, Layout::Regional);
+    let row = doc.row("AssetsBucket0A").unwrap();
+    let shown = format!("{doc:?} {row:?}");
+    assert_eq!(shown, "StateDoc(Regional, version Some(11), 15 resources) AssetsBucket0A (AWS::S3::Bucket)");
+}
+
+mod region {
+    use super::*;
+
+    /// A region-keyed body that differs in any way is refused when it records a resource, allowed when it has none.
+    #[test]
+    fn identity_of_a_region_keyed_state() {
+        let region = |value: Value| move |s: &mut Value| s["region"] = value;
+        assert_eq!(doc(samples::NETWORK, Layout::Regional).check_region("us-east-1"), Ok(RegionNote::Same));
+        let absent = changed(samples::NETWORK, |s| remove(s, "", "region"));
+        assert_eq!(absent.check_region("us-east-1"), Ok(RegionNote::Adopted));
+        for (value, kind) in [
+            (json!("us-east-2"), "another string"),
+            (json!("US-EAST-1"), "another string"),
+            (json!(" us-east-1"), "another string"),
+            (json!(""), "an empty string"),
+            (json!(null), "null"),
+            (json!(7), "a number"),
+            (json!(["us-east-1"]), "an array"),
+            (json!({"a": "us-east-1"}), "an object"),
+        ] {
+            let refusal = changed(samples::NETWORK, region(value.clone())).check_region("us-east-1").unwrap_err();
+            assert_eq!(refusal.ending, Ending::RegionMismatch);
+            assert!(refusal.message.contains(&format!("its own `region` is {kind};")), "{refusal}");
+            assert!(!refusal.message.contains("us-east-2") && !refusal.message.contains("US-EAST"), "only the kind: {refusal}");
+            let empty = changed(samples::NETWORK, |s| {
+                region(value)(s);
+                s["resources"] = json!({});
+            });
+            assert_eq!(empty.check_region("us-east-1"), Ok(RegionNote::Diverges(kind)));
+        }
+    }
+
+    /// The belonging test: falsy is ours, equal is ours, another string is elsewhere, a truthy non-string is refused.
+    #[test]
+    fn belonging_of_a_legacy_record() {
+        for (value, expected) in [
+            (Some(json!("ap-northeast-1")), Belonging::Ours),
+            (None, Belonging::Ours),
+            (Some(json!(null)), Belonging::Ours),
+            (Some(json!("")), Belonging::Ours),
+            (Some(json!(false)), Belonging::Ours),
+            (Some(json!(0)), Belonging::Ours),
+            (Some(json!(-0.0)), Belonging::Ours),
+            (Some(json!("us-east-1")), Belonging::Elsewhere),
+            (Some(json!("AP-NORTHEAST-1")), Belonging::Elsewhere),
+            (Some(json!(7)), Belonging::Unclear),
+            (Some(json!(true)), Belonging::Unclear),
+            (Some(json!([])), Belonging::Unclear),
+            (Some(json!({})), Belonging::Unclear),
+        ] {
+            let text = edit(samples::LEGACY, |s| match value.clone() {
+                None => remove(s, "", "region"),
+                Some(value) => s["region"] = value,
+            });
+            let doc = doc(&text, Layout::Legacy);
+            assert_eq!(doc.region().belongs_to("ap-northeast-1"), expected, "{value:?}");
+            assert_eq!(&peek_region(text.as_bytes()).unwrap(), doc.region());
+            let note = doc.check_region("ap-northeast-1");
+            match expected {
+                Belonging::Ours if value == Some(json!("ap-northeast-1")) => assert_eq!(note, Ok(RegionNote::Same)),
+                Belonging::Ours => assert_eq!(note, Ok(RegionNote::Regionless)),
+                _ => assert_eq!(note.unwrap_err().ending, Ending::RegionMismatch),
+            }
+        }
+    }
+}
+
+mod trim {
+    use super::*;
+
+    const AT: crate::Millis = 1_770_000_000_123;
+
+    fn trimmed(doc: &StateDoc, deleted: &[&str], key: &StackKey) -> String {
+        String::from_utf8(doc.trim(&deleted.iter().copied().collect::<BTreeSet<_>>(), AT, key)).unwrap()
+    }
+
+    /// `outputs` is `{}`; `imports` and `outputReads` absent; `exportNames` is `[]`; everything else unchanged.
+    #[test]
+    fn the_trimmed_snapshot_of_the_latest_schema() {
+        let key = StackKey::new("cdkd", "TenantPortal", "eu-west-1");
+        let doc = doc(samples::LATEST, Layout::Regional);
+        let deleted: Vec<&str> = doc.ids().filter(|id| *id != "OrdersResolver93").collect();
+        let text = trimmed(&doc, &deleted, &key);
+        let (before, after): (Value, Value) =
+            (serde_json::from_str(samples::LATEST).unwrap(), serde_json::from_str(&text).unwrap());
+        assert_eq!((&after["outputs"], &after["exportNames"]), (&json!({}), &json!([])));
+        assert!(after.get("imports").is_none() && after.get("outputReads").is_none());
+        assert_eq!((&after["version"], &after["lastModified"]), (&json!(11), &json!(AT)));
+        assert_eq!((&after["stackName"], &after["region"]), (&json!("TenantPortal"), &json!("eu-west-1")));
+        for kept in ["unknownStackField", "conditionVerdicts", "skippedOutputs", "orphans"] {
+            assert_eq!(before[kept], after[kept], "{kept}");
+        }
+        assert_eq!(after["resources"].as_object().unwrap().keys().collect::<Vec<_>>(), ["OrdersResolver93"]);
+        let future = "      \"fieldFromTheFuture\": {\n        \"kept\": [\n          1,\n          2.50,\n          98765432109876543210\n        ]\n      }";
+        assert!(text.contains(future), "number text is kept");
+    }
+
+    /// What does not change keeps its bytes: cdkd's own layout comes back as it was.
+    #[test]
+    fn a_kept_row_keeps_its_bytes() {
+        for (sample, layout) in ALL {
+            let name = serde_json::from_str::<Value>(sample).unwrap();
+            let key = StackKey::new("cdkd", name["stackName"].as_str().unwrap(), name["region"].as_str().unwrap());
+            let text = trimmed(&doc(sample, layout), &[], &key);
+            let rows = |text: &str| {
+                let start = text.find("\n  \"resources\": {").unwrap();
+                text[start..start + text[start..].find("\n  }").unwrap()].to_owned()
+            };
+            assert_eq!(rows(&text), rows(sample));
+            let minified = serde_json::to_string(&name).unwrap();
+            if sample != samples::LATEST {
+                assert_eq!(trimmed(&doc(&minified, layout), &[], &key), text, "white space of the body does not matter");
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_write_of_a_legacy_record_is_a_regional_one() {
+        let key = StackKey::new("cdkd", "LegacyMailer", "ap-northeast-1");
+        let regionless = edit(samples::LEGACY, |s| {
+            remove(s, "", "region");
+            remove(s, "", "version");
+        });
+        let text = trimmed(&doc(&regionless, Layout::Legacy), &["BounceQueue55D0"], &key);
+        assert!(text.starts_with("{\n  \"version\": 2,\n  \"stackName\": \"LegacyMailer\","), "{text}");
+        let again = doc(&text, Layout::Regional);
+        assert_eq!((again.version(), again.check_region("ap-northeast-1"), again.len()), (Some(2), Ok(RegionNote::Same), 5));
+        // Features of a later schema are not hidden behind an older number.
+        let later = edit(samples::LEGACY, |s| s["version"] = json!(5));
+        assert_eq!(doc(&trimmed(&doc(&later, Layout::Legacy), &[], &key), Layout::Regional).version(), Some(5));
+    }
+
+    /// The version that was read is written: no version where there was none.
+    #[test]
+    fn the_version_stays_as_it_was_read() {
+        let key = StackKey::new("cdkd", "EdgeNetwork", "us-east-1");
+        let oldest = changed(samples::NETWORK, |s| remove(s, "", "version"));
+        assert_eq!(doc(&trimmed(&oldest, &[], &key), Layout::Regional).version(), None);
+        for version in 1..=11 {
+            let doc_of = changed(samples::NETWORK, |s| s["version"] = json!(version));
+            assert_eq!(doc(&trimmed(&doc_of, &["Tick23"], &key), Layout::Regional).version(), Some(version));
+        }
+    }
+
+    #[test]
+    fn a_repeated_trim_writes_the_same_bytes() {
+        let key = StackKey::new("cdkd", "EdgeNetwork", "us-east-1");
+        let deleted = ["Tick23", "Nat14"];
+        let once = trimmed(&doc(samples::NETWORK, Layout::Regional), &deleted, &key);
+        assert_eq!(trimmed(&doc(&once, Layout::Regional), &deleted, &key), once);
+        let all: Vec<String> = doc(samples::NETWORK, Layout::Regional).ids().map(str::to_owned).collect();
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        assert!(trimmed(&doc(&once, Layout::Regional), &all, &key).contains("\n  \"resources\": {},\n"));
+    }
+
+    #[test]
+    fn a_large_state_is_trimmed_in_one_pass() {
+        let row =
+            r#"{"physicalId":"q","resourceType":"AWS::SQS::Queue","properties":{"a":[1,2.50,{"b":"cdefghijklmnopqrstuvwxyz"}]}}"#;
+        let rows: Vec<String> = (0..20_000).map(|n| format!("\"R{n}\":{row}")).collect();
+        let body = format!(r#"{{"version":11,"region":"us-east-1","resources":{{{}}}}}"#, rows.join(","));
+        let doc = doc(&body, Layout::Regional);
+        let gone: Vec<String> = (0..20_000).filter(|n| n % 2 == 0).map(|n| format!("R{n}")).collect();
+        let gone: Vec<&str> = gone.iter().map(String::as_str).collect();
+        let text = trimmed(&doc, &gone, &StackKey::new("cdkd", "Big", "us-east-1"));
+        assert_eq!(text.matches("2.50").count(), 10_000);
+    }
+}
