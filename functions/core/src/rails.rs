@@ -120,7 +120,7 @@ impl Rails {
 
     /// Whether what the states of a tree record may be torn down: how many resources, and the protecting tag.
     pub fn admits_state(&self, states: &[&StateDoc]) -> Result<(), Refusal> {
-        let resources: usize = states.iter().map(|state| state.len()).sum();
+        let resources: usize = states.iter().map(|state| state.resource_count()).sum();
         if resources > self.max_resources {
             return Err(refused(format!(
                 "MaxResources: the stack has {resources} resources, at most {} are allowed. The app's owner changes this \

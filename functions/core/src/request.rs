@@ -207,7 +207,8 @@ fn known(members: &Members<'_>, fields: &[&str], of: &str) -> Result<(), Refusal
     if let Some(twice) = &members.duplicate {
         return Err(invalid(format!("`{of}{}` comes twice", shown(twice))));
     }
-    match members.entries.keys().find(|name| !fields.contains(&name.as_str()) && !(of.is_empty() && *name == STARTED_BY)) {
+    let is_known = |name: &str| fields.contains(&name) || (of.is_empty() && name == STARTED_BY);
+    match members.entries.keys().find(|name| !is_known(name)) {
         None => Ok(()),
         Some(unknown) => {
             let hint = match nearest(unknown, fields) {

@@ -103,7 +103,7 @@ impl StateDoc {
     }
 
     /// How many resources it records.
-    pub fn len(&self) -> usize {
+    pub fn resource_count(&self) -> usize {
         self.resources.len()
     }
 

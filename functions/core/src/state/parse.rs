@@ -106,9 +106,8 @@ fn root(body: &[u8]) -> Result<Members<'_>, Refusal> {
 fn version(raw: Option<&RawValue>) -> Result<Option<u64>, Refusal> {
     let Some(raw) = raw else { return Ok(None) };
     // Parsed from the text: 8.0 and 8e0 are no integers here.
-    match raw.get().parse::<u64>() {
-        Ok(version @ 1..=NEWEST_VERSION) => return Ok(Some(version)),
-        _ => {}
+    if let Ok(version @ 1..=NEWEST_VERSION) = raw.get().parse::<u64>() {
+        return Ok(Some(version));
     }
     let found = match kind(raw) {
         "a number" | "a string" => text::cut(&text::display(raw.get()), 40),

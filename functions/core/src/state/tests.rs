@@ -28,11 +28,11 @@ fn remove(state: &mut Value, pointer: &str, field: &str) {
 
 #[test]
 fn every_sample_passes_the_gate() {
-    let found: Vec<_> = ALL.iter().map(|(text, layout)| doc(text, *layout)).map(|d| (d.version(), d.len())).collect();
+    let found: Vec<_> = ALL.iter().map(|(text, layout)| doc(text, *layout)).map(|d| (d.version(), d.resource_count())).collect();
     let expected = [(1, 6), (2, 10), (5, 11), (8, 26), (11, 15), (10, 4), (10, 4), (9, 3), (9, 2)];
     assert_eq!(found, expected.map(|(version, rows)| (Some(version), rows)));
     for (text, layout) in ALL {
-        assert_eq!(doc(text, layout).rows().count(), doc(text, layout).len());
+        assert_eq!(doc(text, layout).rows().count(), doc(text, layout).resource_count());
     }
 }
 
@@ -281,7 +281,7 @@ fn what_other_stacks_and_parents_need_to_know() {
 
     assert_eq!(doc(samples::LATEST, Layout::Regional).orphans(), ["OldBucketF9"]);
     let orphans_only = changed(samples::LATEST, |s| s["resources"] = json!({}));
-    assert!(!orphans_only.is_empty() && orphans_only.len() == 0, "orphans have to be told");
+    assert!(!orphans_only.is_empty() && orphans_only.resource_count() == 0, "orphans have to be told");
 }
 
 /// `parentStack` set: a nested child is not destroyed directly.

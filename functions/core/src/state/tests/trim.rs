@@ -57,7 +57,10 @@ fn the_first_write_of_a_legacy_record_is_a_regional_one() {
     let text = trimmed(&doc(&regionless, Layout::Legacy), &["BounceQueue55D0"], &key);
     assert!(text.starts_with("{\n  \"version\": 2,\n  \"stackName\": \"LegacyMailer\","), "{text}");
     let again = doc(&text, Layout::Regional);
-    assert_eq!((again.version(), again.check_region("ap-northeast-1"), again.len()), (Some(2), Ok(RegionNote::Same), 5));
+    assert_eq!(
+        (again.version(), again.check_region("ap-northeast-1"), again.resource_count()),
+        (Some(2), Ok(RegionNote::Same), 5)
+    );
     // Features of a later schema are not hidden behind an older number.
     let later = edit(samples::LEGACY, |s| s["version"] = json!(5));
     assert_eq!(doc(&trimmed(&doc(&later, Layout::Legacy), &[], &key), Layout::Regional).version(), Some(5));
