@@ -6,8 +6,8 @@ use super::Seen;
 use crate::keys::StackKey;
 use crate::{Millis, Run, Target, text};
 
-/// The prefix that need not be said.
-const DEFAULT_PREFIX: &str = "cdkd";
+/// Stands where a role asks for an external id: messages do not repeat it.
+const EXTERNAL_ID: &str = "<the external id of the request>";
 /// An owner longer than this is cut in the message, so that the input for force-unlock is not.
 const MAX_OWNER: usize = 256;
 
@@ -85,8 +85,8 @@ pub struct ForceUnlockInput {
     pub region: String,
     /// The bucket that the run uses, resolved.
     pub bucket: String,
-    #[serde(skip_serializing_if = "is_default_prefix")]
-    prefix: String,
+    /// The prefix, also when it is cdkd's default: the app's own may be another one.
+    pub prefix: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<Target>,
 }
@@ -100,7 +100,10 @@ impl ForceUnlockInput {
             region: key.region.clone(),
             bucket: run.bucket.clone(),
             prefix: key.prefix.clone(),
-            target: run.target.clone(),
+            target: run.target.as_ref().map(|target| Target {
+                role_arn: target.role_arn.clone(),
+                external_id: target.external_id.as_ref().map(|_| EXTERNAL_ID.to_owned()),
+            }),
         }
     }
 
@@ -114,10 +117,6 @@ impl ForceUnlockInput {
             .then(|| serde_json::to_string(self).ok())
             .flatten()
     }
-}
-
-fn is_default_prefix(prefix: &str) -> bool {
-    prefix == DEFAULT_PREFIX
 }
 
 #[cfg(test)]
@@ -142,7 +141,7 @@ mod tests {
             lock.message(&unlock("OrdersApi", "cdkd"), T),
             "the lock of OrdersApi in us-west-2 is held by jo @host:1 (operation: deploy), until 2025-12-06T05:48:10.000Z \
              (2 min left); its holder is probably still running. If the holder is dead, invoke the lock-keeper with \
-             {\"action\":\"force-unlock\",\"stack\":\"OrdersApi\",\"region\":\"us-west-2\",\"bucket\":\"cdkd-state-1\"}"
+             {\"action\":\"force-unlock\",\"stack\":\"OrdersApi\",\"region\":\"us-west-2\",\"bucket\":\"cdkd-state-1\",\"prefix\":\"cdkd\"}"
         );
         assert!(lock.message(&unlock("OrdersApi", "team"), T).ends_with(r#","prefix":"team"}"#));
     }
@@ -166,6 +165,15 @@ mod tests {
             let message = held(r#"{"owner":"jo"}"#).message(&unlock(stack, "cdkd"), T);
             assert!(!message.contains("force-unlock") && !message.contains('\u{202e}'), "{message}");
         }
+    }
+
+    #[test]
+    fn the_input_goes_through_the_same_role_and_keeps_its_external_id_to_itself() {
+        let target = Target { role_arn: "arn:aws:iam::1:role/r".into(), external_id: Some("hunter2".into()) };
+        let run = Run { target: Some(target), ..run() };
+        let json = ForceUnlockInput::new(&run, &StackKey::new("", "S", "us-west-2")).to_json().unwrap();
+        assert!(json.contains("role/r") && json.contains("external id") && !json.contains("hunter2"), "{json}");
+        assert!(json.contains(r#""prefix":"""#), "{json}");
     }
 
     #[test]
