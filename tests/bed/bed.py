@@ -43,7 +43,7 @@ class Bed:
 
     # ---- up and down
 
-    def __enter__(self) -> "Bed":
+    def __enter__(self) -> Bed:
         self.up()
         return self
 

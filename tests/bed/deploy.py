@@ -22,7 +22,7 @@ _BIG = 51_200  # the largest template CloudFormation takes inline
 _ARCHITECTURE = "arm64" if platform.machine() in ("arm64", "aarch64") else "x86_64"
 
 
-def deploy(bed: "Bed", template: Path, parameters: dict[str, str], artifacts: Path | None, stack: str) -> dict[str, str]:
+def deploy(bed: Bed, template: Path, parameters: dict[str, str], artifacts: Path | None, stack: str) -> dict[str, str]:
     """Create or update `stack`; answers its outputs."""
     s3, cloudformation = bed.client("s3"), bed.client("cloudformation")
     s3.create_bucket(Bucket=ARTIFACTS)
@@ -46,8 +46,16 @@ def deploy(bed: "Bed", template: Path, parameters: dict[str, str], artifacts: Pa
     except ClientError as error:
         if error.response["Error"]["Code"] != "AlreadyExistsException":
             raise
-        cloudformation.update_stack(**request)
+        _update(cloudformation, request)
     return _wait(cloudformation, stack)
+
+
+def _update(cloudformation: Any, request: dict[str, Any]) -> None:
+    try:
+        cloudformation.update_stack(**request)
+    except ClientError as error:
+        if "No updates are to be performed" not in str(error):
+            raise
 
 
 def upload(s3: Any, artifacts: Path, definitions: Path) -> str:

@@ -107,8 +107,15 @@ class Door:
         return reply
 
     def _forward(self, call: Call) -> Reply:
-        strict = self.clients.strict if call.service == "stepfunctions" else None
-        to = urlsplit(strict or self.clients.emulator)
+        if call.service != "stepfunctions" or not self.clients.strict:
+            return self._send(call, self.clients.emulator)
+        reply = self._send(call, self.clients.strict)
+        if reply.error_code == "ExecutionDoesNotExist":  # perhaps a schedule started it, in the emulator's own engine
+            return self._send(call, self.clients.emulator)
+        return reply
+
+    def _send(self, call: Call, url: str) -> Reply:
+        to = urlsplit(url)
         headers = {k: v for k, v in call.headers.items() if k.lower() not in _HOP_BY_HOP and k.lower() != "content-length"}
         headers["Content-Length"] = str(len(call.body))
         kept: dict[str, http.client.HTTPConnection] = self._connections.__dict__

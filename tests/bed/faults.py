@@ -46,7 +46,7 @@ class Fault:
     fired: int = 0
 
     @classmethod
-    def of(cls, rule: dict[str, Any]) -> "Fault":
+    def of(cls, rule: dict[str, Any]) -> Fault:
         unknown = set(rule) - {f.name for f in fields(cls)} | set(rule) & {"id", "seen", "fired"}
         if unknown:
             raise ValueError(f"a fault has no field {', '.join(sorted(unknown))}")

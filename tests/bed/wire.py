@@ -12,7 +12,8 @@ import threading
 import uuid
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Mapping
+from typing import Any
+from collections.abc import Mapping
 from urllib.parse import parse_qs, parse_qsl, unquote, urlsplit
 
 import botocore.session
@@ -56,7 +57,7 @@ class Call:
     uri_parameters: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, method: str, target: str, headers: Mapping[str, str], body: bytes) -> "Call":
+    def read(cls, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Call:
         call = cls(method, target, headers, body)
         call._read_signature()
         call._read_action()

@@ -8,7 +8,8 @@ An answerer, registered with `@answers`, serves an action that the emulator does
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any
+from collections.abc import Callable
 
 from ..clients import Clients
 from ..wire import Call, Reply

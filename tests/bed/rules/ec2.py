@@ -6,7 +6,8 @@ The emulator ignores some filters and answers with everything, so every look-up 
 from __future__ import annotations
 
 import re
-from typing import Any, Iterable
+from typing import Any
+from collections.abc import Iterable
 
 from ..wire import Reply
 from . import Look, Refused, answers, refuses, watches

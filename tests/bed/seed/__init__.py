@@ -24,4 +24,10 @@ from .storage import (
     topic_policy,
 )
 
-__all__ = [name for name in dir() if not name.startswith("_")]
+__all__ = [
+    "alarm", "bucket", "bucket_policy", "bus_with_rule", "composite_alarm", "custom_resource", "endpoint", "event_source",
+    "exists", "flow_log", "function", "function_url", "group_rules", "handler", "instance_profile", "key", "key_alias",
+    "layer", "log_group", "managed_policy", "mixed_stack", "MODES", "nat", "Network", "parameter", "permission", "policy",
+    "put_state", "queue", "queue_policy", "role", "rule", "secret", "StackBuilder", "state_bucket", "state_machine",
+    "subscription", "table", "topic", "topic_policy", "vpc_function", "vpc_stack",
+]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Any, Iterable
+from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
 
 from .exists import exists
 
@@ -19,7 +20,7 @@ Row = dict[str, Any]
 class StackBuilder:
     """One stack: `add` records a row about something that was made, `write` puts the state into the bucket."""
 
-    def __init__(self, bed: "Bed", name: str, region: str = "us-east-1") -> None:
+    def __init__(self, bed: Bed, name: str, region: str = "us-east-1") -> None:
         self.bed, self.name, self.region = bed, name, region
         self.rows: dict[str, Row] = {}
         self.outputs: dict[str, Any] = {}
@@ -58,7 +59,7 @@ class StackBuilder:
         return [logical for logical, row in self.rows.items() if exists(self.bed, row, self.region)]
 
 
-def state_bucket(bed: "Bed", name: str = STATE_BUCKET, versioned: bool = True) -> str:
+def state_bucket(bed: Bed, name: str = STATE_BUCKET, versioned: bool = True) -> str:
     """Make the state bucket; answers its name."""
     s3 = bed.client("s3")
     s3.create_bucket(Bucket=name)
@@ -67,7 +68,7 @@ def state_bucket(bed: "Bed", name: str = STATE_BUCKET, versioned: bool = True) -
     return name
 
 
-def put_state(bed: "Bed", bucket: str, prefix: str, stack: str, region: str, rows: dict[str, Row], **fields: Any) -> str:
+def put_state(bed: Bed, bucket: str, prefix: str, stack: str, region: str, rows: dict[str, Row], **fields: Any) -> str:
     """Write a stack's `state.json`; `fields` replace or add fields of the document. Answers its key."""
     document = {
         "version": VERSION,

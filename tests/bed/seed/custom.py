@@ -6,7 +6,8 @@ What a custom resource manages is an SSM parameter named like its physical id; a
 
 from __future__ import annotations
 
-from typing import Any, Iterable
+from typing import Any
+from collections.abc import Iterable
 
 from .builder import StackBuilder
 from .compute import function, log_group, policy, role

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
 
 from ..cloudcontrol import is_absent
 
@@ -14,7 +15,7 @@ Row = dict[str, Any]
 Check = Callable[[Any, str, dict[str, Any]], Any]
 
 
-def exists(bed: "Bed", row: Row, region: str = "us-east-1") -> bool:
+def exists(bed: Bed, row: Row, region: str = "us-east-1") -> bool:
     """Whether the resource of `row` exists; a type without a check is an error."""
     kind = row["resourceType"]
     service, check = ("ssm", _parameter) if kind.startswith("Custom::") else _CHECKS[kind]
@@ -46,13 +47,13 @@ def _association(ec2: Any, ident: str, _: Row) -> bool:
 
 
 def _route(ec2: Any, ident: str, _: Row) -> bool:
-    table, _, destination = ident.partition("|")
+    table, destination = ident.split("|")
     found = [t for t in ec2.describe_route_tables()["RouteTables"] if t["RouteTableId"] == table]
     return any(r.get("DestinationCidrBlock") == destination for t in found for r in t["Routes"])
 
 
 def _attachment(ec2: Any, ident: str, _: Row) -> bool:
-    gateway, _, vpc = ident.partition("|")
+    gateway, vpc = ident.split("|")
     found = [g for g in ec2.describe_internet_gateways()["InternetGateways"] if g["InternetGatewayId"] == gateway]
     return any(a["VpcId"] == vpc for g in found for a in g["Attachments"])
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..bed import Bed
 
 
-def mixed_stack(bed: "Bed", n: int = 80, name: str = "Shop", region: str = "us-east-1") -> StackBuilder:
+def mixed_stack(bed: Bed, n: int = 80, name: str = "Shop", region: str = "us-east-1") -> StackBuilder:
     """A stack of at least `n` resources (never under 60) with every kind of edge between them; not yet written."""
     stack = StackBuilder(bed, name, region)
     vpc_stack(stack)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import uuid
-from typing import Any, Iterable
+from typing import Any
+from collections.abc import Iterable
 
 from .builder import StackBuilder
 
