@@ -269,7 +269,13 @@ async fn a_legacy_record_moves_to_the_regions_key() {
 
 #[tokio::test(start_paused = true)]
 async fn the_state_is_deleted_on_condition_and_its_versions_stay() {
-    for faults in [vec![], vec![LostReply], vec![Removed], vec![Refused(BucketErrorKind::Conflict), LostReply]] {
+    for faults in [
+        vec![],
+        vec![LostReply],
+        vec![Removed],
+        vec![Refused(BucketErrorKind::Unknown)],
+        vec![Refused(BucketErrorKind::Conflict), LostReply],
+    ] {
         let place = Place::exporter();
         let file = place.file().await;
         place.next(&faults);
