@@ -47,7 +47,8 @@ pub fn lookup(resource_type: &str, in_vpc: bool) -> Entry {
     find(name).unwrap_or(UNKNOWN)
 }
 
-/// Sorted by type. Seconds are estimates of practice for small resources in one region.
+/// Sorted by type. Seconds are estimates of practice for small resources in one region. Minutes of a custom resource: three
+/// deliveries, each with an hour to answer; of a function and its versions: the replicas of Lambda@Edge.
 #[rustfmt::skip]
 static TABLE: &[Entry] = &[
     entry("AWS::AmazonMQ::Broker", 240.0, 600.0, 30),
@@ -104,7 +105,7 @@ static TABLE: &[Entry] = &[
     entry("AWS::Budgets::Budget", 1.0, 3.0, 30),
     entry("AWS::CDK::Metadata", 0.0, 0.0, 30),
     entry("AWS::CertificateManager::Certificate", 1.0, 120.0, 30),
-    entry("AWS::CloudFormation::CustomResource", 8.0, 45.0, 60),
+    entry("AWS::CloudFormation::CustomResource", 8.0, 45.0, 240),
     entry("AWS::CloudFormation::Stack", 0.0, 0.0, 30),
     entry("AWS::CloudFormation::WaitConditionHandle", 0.0, 0.0, 30),
     entry("AWS::CloudFront::CachePolicy", 3.0, 8.0, 30),
@@ -244,7 +245,7 @@ static TABLE: &[Entry] = &[
     entry("AWS::Lambda::MicrovmImage", 60.0, 300.0, 30),
     entry("AWS::Lambda::Permission", 1.0, 2.0, 30),
     entry("AWS::Lambda::Url", 1.0, 2.0, 30),
-    entry("AWS::Lambda::Version", 3.0, 6.0, 30),
+    entry("AWS::Lambda::Version", 3.0, 6.0, 720),
     entry("AWS::Logs::LogGroup", 1.0, 3.0, 30),
     entry("AWS::Logs::LogStream", 3.0, 6.0, 30),
     entry("AWS::Logs::MetricFilter", 3.0, 6.0, 30),
@@ -319,7 +320,7 @@ static TABLE: &[Entry] = &[
     entry("AWS::WAFv2::WebACL", 2.0, 30.0, 30),
     entry("AWS::WAFv2::WebACLAssociation", 5.0, 30.0, 30),
     entry("AWS::WorkSpaces::Workspace", 300.0, 900.0, 30),
-    entry("Custom::*", 8.0, 45.0, 60),
+    entry("Custom::*", 8.0, 45.0, 240),
 ];
 
 #[cfg(test)]

@@ -33,6 +33,7 @@ pub enum Code {
     RecordGone,
     HandlerFailed,
     HandlerDidNotComplete,
+    HandlerGone,
     NoServiceToken,
     NoProperties,
     BadServiceToken,
@@ -279,10 +280,36 @@ impl Context<'_> {
 
     /// A token that is the same whenever this very attempt asks for this very thing.
     pub fn token(&self, resource: &Resource, purpose: &str) -> String {
-        use sha2::{Digest, Sha256};
-        let text = format!("{}\n{}\n{}\n{}\n{purpose}", self.run.execution, resource.stack, resource.logical_id, self.attempt);
-        Sha256::digest(text.as_bytes()).iter().take(16).map(|b| format!("{b:02x}")).collect()
+        token(self.run, &resource.stack, &resource.logical_id, self.attempt, purpose)
     }
+}
+
+/// See [`Context::token`].
+fn token(run: &Run, stack: &str, logical_id: &str, attempt: u32, purpose: &str) -> String {
+    use sha2::{Digest, Sha256};
+    let text = format!("{}\n{stack}\n{logical_id}\n{attempt}\n{purpose}", run.execution);
+    Sha256::digest(text.as_bytes()).iter().take(16).map(|b| format!("{b:02x}")).collect()
+}
+
+/// How often a custom resource's handler is asked within one attempt: once, and twice more when it answers that it had
+/// not the rights yet.
+pub const DELIVERIES: u32 = 3;
+
+/// The request id of the `delivery`th question (from 0) to a custom resource's handler. Derived, so that a repeated step
+/// asks under the same id, and the finalizer finds the response objects of a run again.
+pub fn request_id(run: &Run, stack: &str, logical_id: &str, attempt: u32, delivery: u32) -> String {
+    format!("ebb-{}", token(run, stack, logical_id, attempt, &format!("custom resource {delivery}")))
+}
+
+/// Keys of all response objects that `attempts` attempts of a custom resource may have left, the first attempt's first.
+pub fn response_keys(run: &Run, stack: &str, logical_id: &str, attempts: u32) -> Vec<String> {
+    let ids = |attempt| (0..DELIVERIES).map(move |delivery| request_id(run, stack, logical_id, attempt, delivery));
+    (1..=attempts).flat_map(ids).map(|id| crate::keys::custom_resource_response(&id)).collect()
+}
+
+/// Whether a type's delete is its own handler's.
+pub fn is_custom_resource(resource_type: &str) -> bool {
+    resource_type.starts_with("Custom::") || resource_type == "AWS::CloudFormation::CustomResource"
 }
 
 /// How resources go away.
@@ -294,4 +321,42 @@ pub trait Provider: Send + Sync {
 
     /// Looks, read-only, whether a protection or a data guard would refuse the delete.
     async fn look(&self, resource: &Resource, ctx: &Context<'_>) -> Result<Look, DeleteError>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(name: &str) -> Run {
+        let execution = format!("arn:aws:states:us-east-1:123456789012:execution:ebb-teardown:{name}");
+        serde_json::from_value(serde_json::json!({
+            "runId": "r", "execution": execution, "owner": "o", "timestamp": 1, "account": "123456789012", "bucket": "b",
+            "bucketRegion": "us-east-1", "prefix": "cdkd", "stack": "S", "region": "us-east-1", "dryRun": false
+        }))
+        .unwrap()
+    }
+
+    /// The request id is derived from run, resource and attempt: the same again for the same, another for any other.
+    #[test]
+    fn a_request_id_is_one_deliverys_alone() {
+        let ids = [
+            request_id(&run("a"), "S", "Logical", 1, 0),
+            request_id(&run("b"), "S", "Logical", 1, 0),
+            request_id(&run("a"), "S~Child", "Logical", 1, 0),
+            request_id(&run("a"), "S", "Other", 1, 0),
+            request_id(&run("a"), "S", "Logical", 2, 0),
+            request_id(&run("a"), "S", "Logical", 1, 1),
+        ];
+        assert_eq!(ids.iter().collect::<std::collections::BTreeSet<_>>().len(), ids.len());
+        assert_eq!(ids[0], request_id(&run("a"), "S", "Logical", 1, 0));
+        assert!(ids[0].strip_prefix("ebb-").is_some_and(|hex| hex.len() == 32), "{}", ids[0]);
+    }
+
+    #[test]
+    fn every_response_object_of_a_custom_resource_is_found_again() {
+        let keys = response_keys(&run("a"), "S", "Logical", 2);
+        assert_eq!(keys.len(), 6);
+        assert_eq!(keys[4], format!("custom-resource-responses/{}.json", request_id(&run("a"), "S", "Logical", 2, 1)));
+        assert!(response_keys(&run("a"), "S", "Logical", 0).is_empty());
+    }
 }
