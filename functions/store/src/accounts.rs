@@ -20,6 +20,9 @@ use crate::session::Sessions;
 use crate::world::{Accounts, BucketPlace};
 use choice::{Candidates, Choice, Probe};
 
+/// Names the bucket's region, also in errors.
+const REGION_HEADER: &str = "x-amz-bucket-region";
+
 /// Accounts reached through [`Sessions`].
 pub struct AwsAccounts {
     sessions: Arc<Sessions>,
@@ -49,10 +52,16 @@ impl AwsAccounts {
                 Ok((region, None))
             }
             Err(error) => {
+                let named = error.raw_response().and_then(|answer| answer.headers().get(REGION_HEADER)).map(str::to_owned);
                 let error = error_of("GetBucketLocation", bucket, &error);
-                match error.kind {
-                    BucketErrorKind::Denied => Err(choice::denied(bucket, at.account)),
-                    BucketErrorKind::NoSuchBucket => Err(choice::missing(bucket)),
+                match (error.kind, named) {
+                    (BucketErrorKind::Denied, _) => Err(choice::denied(bucket, at.account)),
+                    (BucketErrorKind::NoSuchBucket, _) => Err(choice::missing(bucket)),
+                    // Asked in the wrong region, S3 refuses and says which is the right one.
+                    (_, Some(region)) => {
+                        self.regions.lock().await.insert(key, region.clone());
+                        Ok((region, None))
+                    }
                     _ => Ok((home.to_owned(), Some(format!("the region of {bucket} is taken to be {home}: {error}")))),
                 }
             }
@@ -143,7 +152,7 @@ impl Accounts for AwsAccounts {
         stack_region: Option<&str>,
     ) -> Result<BucketPlace, Refusal> {
         let at = Caller { target, run_id, account };
-        if let Some(name) = name {
+        if let Some(name) = name.filter(|name| !name.is_empty()) {
             return self.place(&at, name, Vec::new()).await;
         }
         let candidates = Candidates::of(account, stack_region.unwrap_or(self.sessions.home_region()));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aws_config::timeout::TimeoutConfig;
-use aws_config::{BehaviorVersion, Region};
+use aws_config::{BehaviorVersion, ConfigLoader, Region};
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvider, error::CredentialsError, future};
 use aws_sdk_sts::error::ProvideErrorMetadata;
@@ -57,17 +57,7 @@ struct Session {
 impl Sessions {
     /// The function's own role and region, from the environment. `AWS_ENDPOINT_URL` is honoured.
     pub async fn load(clock: Arc<dyn Clock>) -> Self {
-        let http = aws_smithy_http_client::Builder::new()
-            .tls_provider(tls::Provider::Rustls(tls::rustls_provider::CryptoMode::Ring))
-            .build_https();
-        let timeouts = TimeoutConfig::builder().connect_timeout(CONNECT_TIMEOUT).operation_timeout(OPERATION_TIMEOUT).build();
-        let own = aws_config::defaults(behavior())
-            .http_client(http)
-            .retry_config(RetryConfig::standard().with_max_attempts(ATTEMPTS))
-            .timeout_config(timeouts)
-            .load()
-            .await;
-        Sessions::of(own, clock)
+        Sessions::of(loader().load().await, clock)
     }
 
     /// Sessions on top of a configuration of one's own.
@@ -153,6 +143,17 @@ impl Sessions {
             .send()
             .await
     }
+}
+
+fn loader() -> ConfigLoader {
+    let http = aws_smithy_http_client::Builder::new()
+        .tls_provider(tls::Provider::Rustls(tls::rustls_provider::CryptoMode::Ring))
+        .build_https();
+    let timeouts = TimeoutConfig::builder().connect_timeout(CONNECT_TIMEOUT).operation_timeout(OPERATION_TIMEOUT).build();
+    aws_config::defaults(behavior())
+        .http_client(http)
+        .retry_config(RetryConfig::standard().with_max_attempts(ATTEMPTS))
+        .timeout_config(timeouts)
 }
 
 fn is_denied(error: &aws_sdk_sts::error::SdkError<AssumeRoleError>) -> bool {

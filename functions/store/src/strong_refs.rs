@@ -95,7 +95,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::{MemoryBucket, VirtualClock};
+    use crate::replay::{Answer, Replay, answer};
+    use crate::{MemoryBucket, S3Bucket, VirtualClock};
 
     fn key() -> StackKey {
         StackKey::new("cdkd", "Network", "us-east-1")
@@ -175,6 +176,21 @@ mod tests {
         for (warning, key) in found.warnings.iter().zip(["cdkd/A/", "cdkd/B/", "cdkd/C/"]) {
             assert!(warning.starts_with(key) && !warning.contains("hunter2"), "{warning}");
         }
+    }
+
+    // A listing that fails must never read as "nobody imports"; a denied state is one that cannot be read.
+    #[tokio::test(start_paused = true)]
+    async fn a_denied_listing_is_an_error_and_a_denied_state_a_warning() {
+        const DENIED: &str = "<Error><Code>AccessDenied</Code></Error>";
+        const PAGE: &str = "<ListBucketResult><Contents><Key>cdkd/A/us-east-1/state.json</Key></Contents></ListBucketResult>";
+        let s3 = |answers: Vec<Answer>| S3Bucket::new(&Replay::new(answers).config(), "b", "123456789012");
+        assert!(find_consumers(&s3(vec![answer(403, DENIED)]), &key()).await.is_err());
+        let found = find_consumers(&s3(vec![answer(200, PAGE), answer(403, DENIED)]), &key()).await.unwrap();
+        assert_eq!((found.consumers.len(), found.warnings.len()), (0, 1));
+        // Gone since it was listed.
+        let gone = answer(404, "<Error><Code>NoSuchKey</Code></Error>");
+        let found = find_consumers(&s3(vec![answer(200, PAGE), gone]), &key()).await.unwrap();
+        assert_eq!(found, Consumers::default());
     }
 
     #[tokio::test(start_paused = true)]

@@ -77,6 +77,17 @@ async fn a_location_is_asked_for_once_and_a_failure_is_not_kept() {
     assert!(replay.is_used_up());
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_answer_from_the_wrong_region_names_the_right_one() {
+    for (status, code) in [(301, "PermanentRedirect"), (400, "AuthorizationHeaderMalformed")] {
+        let body = format!("<Error><Code>{code}</Code></Error>");
+        let place = find([answer(status, body.leak()).with("x-amz-bucket-region", "eu-west-3")], Some("b")).await.0.unwrap();
+        assert_eq!((place.region.as_str(), place.warnings.len()), ("eu-west-3", 0));
+    }
+    let denied = answer(403, DENIED).with("x-amz-bucket-region", "eu-west-3");
+    assert_eq!(find([denied], Some("b")).await.0.unwrap_err().ending, Ending::AccessDenied);
+}
+
 // A foreign-owned bucket answers 403: a hard refusal that names the bucket.
 #[tokio::test(start_paused = true)]
 async fn a_foreign_bucket_is_refused_by_name() {

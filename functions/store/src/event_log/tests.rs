@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::{MemoryBucket, VirtualClock};
+use crate::replay::{Replay, answer};
+use crate::{MemoryBucket, S3Bucket, VirtualClock};
 
 const START: Millis = 1_786_786_212_123; // 2026-08-15T09:30:12.123Z
 const RUN: &str = "20260815T093012123Z-1a2b3c4d";
@@ -185,4 +186,37 @@ fn run_ids_are_told_from_other_names() {
     ] {
         assert!(!is_run_id(other), "{other}");
     }
+}
+
+// Best effort, and the index never names a stream that is not there, nor forgets runs that could not be read.
+#[tokio::test(start_paused = true)]
+async fn a_failure_is_a_warning_and_ends_the_writing() {
+    const DENIED: &str = "<Error><Code>AccessDenied</Code></Error>";
+    let written = || answer(200, "").with("etag", "\"e\"");
+    for answers in [vec![answer(403, DENIED)], vec![written(), answer(403, DENIED)]] {
+        let replay = Replay::new(answers);
+        let warnings = write_run(&S3Bucket::new(&replay.config(), "b", "123456789012"), &key(), &run(RUN)).await;
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(warnings[0].contains("deployments/"), "{warnings:?}");
+        assert!(replay.is_used_up() && replay.sent().iter().filter(|sent| sent.method == "PUT").count() == 1);
+    }
+    let denied = Replay::new([answer(403, DENIED)]);
+    assert_eq!(purge_events(&S3Bucket::new(&denied.config(), "b", "123456789012"), &key()).await.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_is_ndjson_and_the_index_json() {
+    let missing = answer(404, "<Error><Code>NoSuchKey</Code></Error>");
+    let written = || answer(200, "").with("etag", "\"e\"");
+    let replay = Replay::new([written(), missing, written()]);
+    write_run(&S3Bucket::new(&replay.config(), "b", "123456789012"), &key(), &run(RUN)).await;
+    let types: Vec<_> = replay.sent().iter().filter_map(|sent| sent.header("content-type").map(str::to_owned)).collect();
+    assert_eq!(types, ["application/x-ndjson", "application/json"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_without_events_leaves_nothing() {
+    let bucket = memory();
+    assert_eq!(write_run(&bucket, &key(), &RunEvents { events: vec![], ..run(RUN) }).await, Vec::<String>::new());
+    assert!(bucket.snapshot().is_empty());
 }

@@ -1,10 +1,8 @@
 use std::sync::Arc;
-use std::sync::Mutex;
-
-use async_trait::async_trait;
 
 use super::*;
-use crate::{BucketError, Listing, MemoryBucket, Object, Version, VirtualClock};
+use crate::replay::{Answer, Replay, Sent, answer};
+use crate::{MemoryBucket, S3Bucket, VirtualClock};
 
 const NOW: Millis = 1_786_786_212_123;
 const INDEX: &str = r#"{
@@ -129,77 +127,45 @@ async fn an_index_that_is_not_understood_is_not_touched() {
     }
 }
 
-/// Answers the first writes with an error, as if somebody else wrote in between.
-struct Contended {
-    bucket: MemoryBucket,
-    errors: Mutex<Vec<BucketErrorKind>>,
-}
-
-#[async_trait]
-impl Bucket for Contended {
-    fn name(&self) -> &str {
-        self.bucket.name()
-    }
-    async fn get(&self, key: &str) -> Result<Option<Object>, BucketError> {
-        self.bucket.get(key).await
-    }
-    async fn put(&self, key: &str, put: Put, when: When) -> Result<String, BucketError> {
-        assert!(matches!(when, When::Unchanged(_)), "every write is conditional");
-        let next = self.errors.lock().unwrap().pop();
-        match next {
-            Some(kind) => {
-                Err(BucketError { kind, operation: "PutObject", key: key.into(), code: "Code".into(), message: String::new() })
-            }
-            None => self.bucket.put(key, put, when).await,
-        }
-    }
-    async fn delete(&self, key: &str, when: When) -> Result<(), BucketError> {
-        self.bucket.delete(key, when).await
-    }
-    async fn list(&self, prefix: &str, next: Option<&str>, limit: usize) -> Result<Listing, BucketError> {
-        self.bucket.list(prefix, next, limit).await
-    }
-    async fn versions(&self, key: &str) -> Result<Vec<Version>, BucketError> {
-        self.bucket.versions(key).await
-    }
-    async fn delete_versions(&self, versions: &[Version]) -> Result<Vec<Version>, BucketError> {
-        self.bucket.delete_versions(versions).await
-    }
-    async fn presign_put(&self, key: &str, expires: Duration) -> Result<String, BucketError> {
-        self.bucket.presign_put(key, expires).await
-    }
-}
-
-async fn contended(errors: Vec<BucketErrorKind>) -> (Vec<String>, bool, Duration, usize) {
-    let bucket = Contended { bucket: memory(INDEX), errors: Mutex::new(errors) };
+/// Each write gets the next answer; before each, the index is read anew with an ETag of its own.
+async fn contended(writes: Vec<Answer>) -> (Vec<String>, Vec<Sent>, Duration) {
+    const ETAGS: [&str; 6] = ["\"e0\"", "\"e1\"", "\"e2\"", "\"e3\"", "\"e4\"", "\"e5\""];
+    let reads = ETAGS.map(|etag| answer(200, INDEX).with("etag", etag));
+    let replay = Replay::new(reads.into_iter().zip(writes).flat_map(|(read, write)| [read, write]));
     let before = tokio::time::Instant::now();
-    let warnings = remove(&bucket).await;
-    let left = bucket.errors.lock().unwrap().len();
-    // Stamped when it was written, not when it was first tried.
-    let stamp = format!("\"lastModified\": {}", NOW + u64::try_from(before.elapsed().as_millis()).unwrap());
-    let written = body(&bucket.bucket) == AFTER.replace("\"lastModified\": 1786786212123", &stamp);
-    (warnings, written, before.elapsed(), left)
+    let warnings = remove(&S3Bucket::new(&replay.config(), "b", "123456789012")).await;
+    let writes: Vec<Sent> = replay.sent().into_iter().filter(|sent| sent.method == "PUT").collect();
+    for (write, etag) in writes.iter().zip(ETAGS) {
+        assert_eq!(write.header("if-match"), Some(etag), "a write is for what was just read");
+    }
+    (warnings, writes, before.elapsed())
+}
+
+fn refused(status: u16, code: &str) -> Answer {
+    answer(status, format!("<Error><Code>{code}</Code></Error>").leak())
 }
 
 // 412 / 409: read again and repeat, at most 5 times, waits 100 ms doubling to 1 s.
 #[tokio::test(start_paused = true)]
 async fn a_race_is_run_again_with_growing_waits() {
-    use BucketErrorKind::{Conflict, Precondition};
-    let (warnings, written, took, _) = contended(vec![Precondition, Conflict, Precondition, Conflict]).await;
+    let stale = || refused(412, "PreconditionFailed");
+    let conflict = || refused(409, "ConditionalRequestConflict");
+    let written = answer(200, "").with("etag", "\"new\"");
+    let (warnings, writes, took) = contended(vec![stale(), conflict(), stale(), conflict(), written]).await;
     assert_eq!(warnings, Vec::<String>::new());
-    assert!(written);
     assert_eq!(took, Duration::from_millis(100 + 200 + 400 + 800));
+    // Stamped when it was written, not when it was first tried.
+    assert_eq!(writes[4].body, AFTER.replace("1786786212123", "1786786213623"));
 
-    let (warnings, written, _, left) = contended(vec![Precondition; 6]).await;
-    assert!(!written && warnings.len() == 1);
-    assert_eq!(left, 1, "five tries, not more");
+    let (warnings, writes, _) = contended(vec![stale(), stale(), stale(), stale(), stale(), stale()]).await;
+    assert_eq!((warnings.len(), writes.len()), (1, 5), "five tries, not more");
 }
 
 // Any other error: warn and go on.
 #[tokio::test(start_paused = true)]
 async fn any_other_error_is_one_warning() {
-    for kind in [BucketErrorKind::Denied, BucketErrorKind::Unknown, BucketErrorKind::Unavailable] {
-        let (warnings, written, took, _) = contended(vec![kind]).await;
-        assert!(!written && warnings.len() == 1 && took.is_zero(), "{kind:?}");
-    }
+    let (warnings, writes, _) = contended(vec![refused(403, "AccessDenied")]).await;
+    assert_eq!((warnings.len(), writes.len()), (1, 1));
+    let denied = Replay::new([refused(403, "AccessDenied")]);
+    assert_eq!(remove(&S3Bucket::new(&denied.config(), "b", "123456789012")).await.len(), 1);
 }
