@@ -66,16 +66,31 @@ pub fn settle(answer: StepResult, rules: &Rules, ctx: &Context<'_>, ongoing: Opt
     let ongoing = ongoing.filter(|o| o.code == error.code).unwrap_or(Ongoing { code: error.code.clone(), since: now });
     let waited = Duration::from_millis(now.saturating_sub(ongoing.since));
     if budget.is_some_and(|b| waited >= b) {
-        let message = format!("{} (for {} s)", error.message, waited.as_secs());
+        let message = match held(&error.class) {
+            Some(by) => format!("{} (for {} s; held by {by})", error.message, waited.as_secs()),
+            None => format!("{} (for {} s)", error.message, waited.as_secs()),
+        };
         return Err(DeleteError { class: ErrorClass::Terminal, message, ..error });
     }
     // Later looks are further apart: the first wait, then a tenth of what has passed, at most a minute.
     let look_again = after.max(waited / 10).min(Duration::from_secs(60));
-    let note = match &error.class {
-        ErrorClass::Blocked { by, .. } if !by.is_empty() => format!("{}: held by {}", error.code, by.join(", ")),
-        _ => format!("{}: {}", error.code, error.message),
+    let note = match held(&error.class) {
+        Some(by) => format!("{}: held by {by}", error.code),
+        None => format!("{}: {}", error.code, error.message),
     };
     Ok(Step::Pending { look_again, note: note.into(), memo: join(ctx.memo.cloned(), Some(ongoing)) })
+}
+
+/// The holders of a blocked resource in words: the first few, and how many more.
+fn held(class: &ErrorClass) -> Option<String> {
+    const NAMED: usize = 5;
+    match class {
+        ErrorClass::Blocked { by, .. } if !by.is_empty() => {
+            let first = by.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+            Some(if by.len() > NAMED { format!("{first} and {} more", by.len() - NAMED) } else { first })
+        }
+        _ => None,
+    }
 }
 
 /// A look that fails says nothing: a missing resource is clear, anything else is reported as it is.

@@ -78,12 +78,38 @@ pub struct CallError {
     pub about_other: bool,
     /// The fence was shut and the call never left.
     pub fence_shut: bool,
+    /// What the step found to hold the resource, for people. Read when the type's rules say that the error means a hold.
+    pub held_by: Vec<String>,
 }
 
 impl CallError {
     /// Whether the code is one of `codes`.
     pub fn is(&self, codes: &[&str]) -> bool {
         codes.contains(&self.code.as_str())
+    }
+
+    /// The same error, with what the step found to hold the resource.
+    pub fn held_by(self, holders: Vec<String>) -> Self {
+        CallError { held_by: holders, ..self }
+    }
+
+    /// An error that stands inside a successful answer, about one item of it.
+    pub fn inside(code: impl Into<String>, message: impl Into<String>) -> Self {
+        CallError {
+            code: code.into(),
+            message: message.into(),
+            status: Some(400),
+            request_id: None,
+            about_other: false,
+            fence_shut: false,
+            held_by: Vec::new(),
+        }
+    }
+}
+
+impl From<CallError> for StepError {
+    fn from(call: CallError) -> Self {
+        StepError::Call(call)
     }
 }
 
@@ -105,7 +131,7 @@ where
             }
             None => (String::new(), chain(&error).last().map(ToString::to_string).unwrap_or_default()),
         };
-        CallError { code, message, status, request_id, about_other: false, fence_shut }
+        CallError { code, message, status, request_id, about_other: false, fence_shut, held_by: Vec::new() }
     }
 }
 

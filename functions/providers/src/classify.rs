@@ -131,7 +131,7 @@ fn class(call: &CallError, rules: &Rules) -> ErrorClass {
     if let Some(rule) = rules.retry.iter().find(|r| matches(call, r.when)) {
         let after = Duration::from_secs(rule.wait_s);
         return if rule.blocked {
-            ErrorClass::Blocked { after, by: Vec::new() }
+            ErrorClass::Blocked { after, by: call.held_by.clone() }
         } else {
             ErrorClass::Retry { after, give_up: Some(Duration::from_secs(rule.give_up_s)) }
         };
@@ -166,6 +166,11 @@ pub fn matches(call: &CallError, rule: Match) -> bool {
     }
 }
 
+/// Whether the type's rules take the error for a hold: the step then looks for what holds the resource.
+pub fn is_blocked(call: &CallError, rules: &Rules) -> bool {
+    matches!(classify(call, rules).class, ErrorClass::Blocked { .. })
+}
+
 /// The give-up budget of the rule that an error falls under, if the type has one.
 pub fn give_up(call: &CallError, rules: &Rules) -> Option<Duration> {
     rules.retry.iter().find(|r| matches(call, r.when)).map(|r| Duration::from_secs(r.give_up_s))
@@ -181,13 +186,5 @@ pub struct CallText<'a> {
 
 /// Its class, from what holds for all services. "Not found" in a text is never "gone".
 pub fn classify_text(text: CallText<'_>) -> DeleteError {
-    let call = CallError {
-        code: text.code.to_owned(),
-        message: text.message.to_owned(),
-        status: Some(400),
-        request_id: None,
-        about_other: false,
-        fence_shut: false,
-    };
-    classify(&call, &Rules::NONE)
+    classify(&CallError::inside(text.code, text.message), &Rules::NONE)
 }
