@@ -75,6 +75,13 @@ pub struct StepResult {
     /// How long the step took, in milliseconds.
     #[serde(default)]
     pub ms: u64,
+    /// Deliveries before this one (`$$.State.RetryCount`): above 0, an earlier one may still be running.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retry: u32,
+}
+
+fn is_zero(value: &u32) -> bool {
+    *value == 0
 }
 
 impl StepResult {
@@ -96,6 +103,7 @@ impl StepResult {
             look_again_ms: None,
             memo: None,
             ms: 0,
+            retry: 0,
         }
     }
 

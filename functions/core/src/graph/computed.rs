@@ -1,0 +1,289 @@
+//! Edges that follow from what rows say of each other: alarms that a composite alarm names, and the compensations that a
+//! frontier needs because nothing waits for a whole level (a custom resource's handler still needs its role's policy,
+//! which nothing depends on).
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use super::references::{Reference, at, strings};
+use super::{Edge, Index, Node};
+
+/// All computed edges.
+pub(super) fn edges(nodes: &[Node], index: &Index) -> Vec<Edge> {
+    let mut edges = Vec::new();
+    for stack in index.stacks() {
+        let scope = Scope::of(nodes, index, stack);
+        scope.composite_alarms(&mut edges);
+        scope.role_users(&mut edges);
+        scope.log_groups(&mut edges);
+        scope.custom_resources(&mut edges);
+        scope.bucket_emptiers(&mut edges);
+    }
+    edges
+}
+
+struct Scope<'a> {
+    nodes: &'a [Node],
+    index: &'a Index,
+    stack: &'a str,
+    members: Vec<usize>,
+    /// Role name → its row.
+    roles: HashMap<&'a str, usize>,
+    /// Role name → the rows of policies that stand in it.
+    policies: HashMap<&'a str, Vec<usize>>,
+    /// Function name → its row.
+    functions: HashMap<&'a str, usize>,
+}
+
+impl<'a> Scope<'a> {
+    fn of(nodes: &'a [Node], index: &'a Index, stack: &'a str) -> Self {
+        let members = (0..nodes.len()).filter(|&n| nodes[n].stack == stack).collect();
+        let named = |resource_type: &str| -> HashMap<&'a str, usize> {
+            index
+                .of_type(stack, resource_type)
+                .iter()
+                .filter_map(|&n| nodes[n].row.physical_id.as_deref().map(|id| (name_in(id), n)))
+                .collect()
+        };
+        let roles = named("AWS::IAM::Role");
+        let functions = named("AWS::Lambda::Function");
+        let mut scope = Scope { nodes, index, stack, members, roles, policies: HashMap::new(), functions };
+        scope.policies = scope.policies_by_role();
+        scope
+    }
+
+    /// Inline and managed policies by the roles they name or that name them.
+    fn policies_by_role(&self) -> HashMap<&'a str, Vec<usize>> {
+        let mut found: HashMap<&'a str, Vec<usize>> = HashMap::new();
+        for resource_type in ["AWS::IAM::Policy", "AWS::IAM::RolePolicy", "AWS::IAM::ManagedPolicy"] {
+            for &policy in self.index.of_type(self.stack, resource_type) {
+                let properties = &self.nodes[policy].row.properties;
+                for reference in at(properties, "Roles").into_iter().chain(at(properties, "RoleName")) {
+                    if let Some(role) = self.role_of(&reference) {
+                        found.entry(role).or_default().push(policy);
+                    }
+                }
+            }
+        }
+        let managed: HashMap<&str, usize> = self
+            .index
+            .of_type(self.stack, "AWS::IAM::ManagedPolicy")
+            .iter()
+            .filter_map(|&n| self.nodes[n].row.physical_id.as_deref().map(|arn| (arn, n)))
+            .collect();
+        for (&name, &role) in &self.roles {
+            for reference in at(&self.nodes[role].row.properties, "ManagedPolicyArns") {
+                if let Reference::Id(arn) = reference
+                    && let Some(&policy) = managed.get(arn)
+                {
+                    found.entry(name).or_default().push(policy);
+                }
+            }
+        }
+        found
+    }
+
+    fn role_of(&self, reference: &Reference<'_>) -> Option<&'a str> {
+        let node = match reference {
+            Reference::Id(id) => *self.roles.get(name_in(id))?,
+            Reference::Logical(id) => self.index.logical(self.stack, id)?,
+            Reference::Unknown => return None,
+        };
+        self.nodes[node].row.physical_id.as_deref().map(name_in).filter(|name| self.roles.contains_key(name))
+    }
+
+    /// A composite alarm goes before every alarm that its rule names: only text links them.
+    fn composite_alarms(&self, edges: &mut Vec<Edge>) {
+        let composites = self.index.of_type(self.stack, "AWS::CloudWatch::CompositeAlarm");
+        if composites.is_empty() {
+            return;
+        }
+        let mut alarms: HashMap<&str, usize> = HashMap::new();
+        for resource_type in ["AWS::CloudWatch::Alarm", "AWS::CloudWatch::CompositeAlarm"] {
+            for &alarm in self.index.of_type(self.stack, resource_type) {
+                let row = &self.nodes[alarm].row;
+                let name = row.properties.get("AlarmName").and_then(Value::as_str).or(row.physical_id.as_deref());
+                alarms.extend(name.map(|name| (alarm_name(name), alarm)));
+            }
+        }
+        for &composite in composites {
+            if let Some(rule) = self.nodes[composite].row.properties.get("AlarmRule").and_then(Value::as_str) {
+                edges.extend(alarms_in(rule).into_iter().filter_map(|name| alarms.get(name)).map(|&alarm| (composite, alarm)));
+            }
+        }
+    }
+
+    /// What uses a role goes before the role's policies: a function without its policy fails in the middle of its work.
+    fn role_users(&self, edges: &mut Vec<Edge>) {
+        for &user in &self.members {
+            let node = &self.nodes[user];
+            if node.row.resource_type.starts_with("AWS::IAM::") {
+                continue;
+            }
+            for role in self.roles_used(node) {
+                edges.extend(self.policies.get(role).into_iter().flatten().map(|&policy| (user, policy)));
+            }
+        }
+    }
+
+    /// Roles in properties whose name ends in `Role` or `RoleArn`.
+    fn roles_used(&self, node: &Node) -> HashSet<&'a str> {
+        let mut used = HashSet::new();
+        strings(&node.row.properties, &mut |property, text| {
+            if (property.ends_with("Role") || property.ends_with("RoleArn")) && (!text.contains(':') || text.contains(":role/")) {
+                used.extend(self.roles.get_key_value(name_in(text)).map(|(name, _)| *name));
+            }
+        });
+        used
+    }
+
+    /// A function goes before its log group: a late invocation would make the group again, outside any state.
+    fn log_groups(&self, edges: &mut Vec<Edge>) {
+        let groups: HashMap<&str, usize> = self
+            .index
+            .of_type(self.stack, "AWS::Logs::LogGroup")
+            .iter()
+            .filter_map(|&n| self.nodes[n].row.physical_id.as_deref().map(|id| (id, n)))
+            .collect();
+        for (name, &function) in &self.functions {
+            let own = format!("/aws/lambda/{name}");
+            let configured = at(&self.nodes[function].row.properties, "LoggingConfig.LogGroup");
+            edges.extend(groups.get(own.as_str()).map(|&group| (function, group)));
+            edges.extend(configured.into_iter().filter_map(|reference| match reference {
+                Reference::Id(id) => groups.get(id).map(|&group| (function, group)),
+                _ => None,
+            }));
+        }
+    }
+
+    /// A custom resource goes before its handler, the handler's role and its policies, and, when the handler sits in a
+    /// VPC, before that VPC's ways out.
+    fn custom_resources(&self, edges: &mut Vec<Edge>) {
+        for &custom in &self.members {
+            let row = &self.nodes[custom].row;
+            if !is_custom(&row.resource_type) {
+                continue;
+            }
+            let Some(handler) = at(&row.properties, "ServiceToken").first().and_then(|token| self.handler(token)) else { continue };
+            edges.push((custom, handler));
+            for role in self.roles_used(&self.nodes[handler]) {
+                edges.extend(self.roles.get(role).map(|&node| (custom, node)));
+                edges.extend(self.policies.get(role).into_iter().flatten().map(|&policy| (custom, policy)));
+            }
+            for resource_type in ["AWS::Lambda::Permission"] {
+                edges.extend(
+                    self.index
+                        .of_type(self.stack, resource_type)
+                        .iter()
+                        .filter(|&&n| {
+                            at(&self.nodes[n].row.properties, "FunctionName").iter().any(|f| self.handler(f) == Some(handler))
+                        })
+                        .map(|&permission| (custom, permission)),
+                );
+            }
+            self.ways_out(custom, handler, edges);
+        }
+    }
+
+    fn handler(&self, reference: &Reference<'_>) -> Option<usize> {
+        match reference {
+            Reference::Id(arn) => self.functions.get(name_in(arn)).copied(),
+            Reference::Logical(id) => self.index.logical(self.stack, id).filter(|n| self.functions.values().any(|f| f == n)),
+            Reference::Unknown => None,
+        }
+    }
+
+    /// NAT gateways, routes, gateway attachments and endpoints of the stack, when the handler is in a VPC: its answer has
+    /// to get out.
+    fn ways_out(&self, custom: usize, handler: usize, edges: &mut Vec<Edge>) {
+        if at(&self.nodes[handler].row.properties, "VpcConfig.SubnetIds").is_empty() {
+            return;
+        }
+        for resource_type in ["AWS::EC2::NatGateway", "AWS::EC2::Route", "AWS::EC2::VPCGatewayAttachment", "AWS::EC2::VPCEndpoint"] {
+            edges.extend(self.index.of_type(self.stack, resource_type).iter().map(|&way| (custom, way)));
+        }
+    }
+
+    /// The emptier of a bucket goes before the bucket and its policy, which gives the handler its access.
+    fn bucket_emptiers(&self, edges: &mut Vec<Edge>) {
+        for &emptier in self.index.of_type(self.stack, "Custom::S3AutoDeleteObjects") {
+            for reference in at(&self.nodes[emptier].row.properties, "BucketName") {
+                let Reference::Id(bucket) = reference else { continue };
+                for &row in self.index.of_type(self.stack, "AWS::S3::Bucket") {
+                    edges.extend((self.nodes[row].row.physical_id.as_deref() == Some(bucket)).then_some((emptier, row)));
+                }
+                for &row in self.index.of_type(self.stack, "AWS::S3::BucketPolicy") {
+                    let policy = &self.nodes[row].row;
+                    let of_bucket = policy.physical_id.as_deref() == Some(bucket)
+                        || at(&policy.properties, "Bucket").contains(&Reference::Id(bucket));
+                    edges.extend(of_bucket.then_some((emptier, row)));
+                }
+            }
+        }
+    }
+}
+
+/// Whether a type is a custom resource's.
+pub(crate) fn is_custom(resource_type: &str) -> bool {
+    resource_type.starts_with("Custom::") || resource_type == "AWS::CloudFormation::CustomResource"
+}
+
+/// The name in an ARN (`…:role/path/name`, `…:function:name`, `…:function:name:alias`) or the name itself.
+fn name_in(id: &str) -> &str {
+    if let Some((_, function)) = id.split_once(":function:") {
+        return function.split(':').next().unwrap_or(function);
+    }
+    id.rsplit('/').next().unwrap_or(id)
+}
+
+/// What follows `:alarm:` in an ARN, or the name.
+fn alarm_name(text: &str) -> &str {
+    text.split_once(":alarm:").map_or(text, |(_, name)| name)
+}
+
+/// The alarms that `ALARM(x)`, `OK(x)` and `INSUFFICIENT_DATA(x)` name, in any case, quoted or not, as names or ARNs.
+fn alarms_in(rule: &str) -> Vec<&str> {
+    const STATES: [&str; 3] = ["alarm", "ok", "insufficient_data"];
+    let mut found = Vec::new();
+    let mut rest = rule;
+    while let Some(open) = rest.find('(') {
+        let (before, inside) = (rest[..open].trim_end(), &rest[open + 1..]);
+        rest = inside;
+        let word = before.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
+        if !STATES.contains(&word.to_ascii_lowercase().as_str()) {
+            continue;
+        }
+        let name = inside.trim_start();
+        let quoted = name.chars().next().filter(|c| matches!(c, '"' | '\''));
+        let name = match quoted {
+            Some(quote) => name[1..].split(quote).next().unwrap_or_default(),
+            None => name.split(')').next().unwrap_or_default().trim(),
+        };
+        found.push(alarm_name(name));
+        // What is inside the parentheses is a name, not a rule.
+        rest = inside.get(inside.find(name).unwrap_or(0) + name.len()..).unwrap_or_default();
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alarm_rules_name_alarms_in_every_spelling() {
+        let rule = r#"ALARM("a (1)") AND (ok('b') OR NOT Insufficient_Data(arn:aws:cloudwatch:us-east-1:1:alarm:c)) AND TRUE AND Alarm( d )"#;
+        assert_eq!(alarms_in(rule), ["a (1)", "b", "c", "d"]);
+        assert_eq!(alarms_in("((("), Vec::<&str>::new());
+        assert_eq!(alarms_in("ALARM("), [""]);
+        assert_eq!(alarms_in("XALARM(x)"), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn names_are_read_out_of_arns() {
+        assert_eq!(name_in("arn:aws:iam::1:role/path/R"), "R");
+        assert_eq!(name_in("arn:aws:lambda:us-east-1:1:function:F:live"), "F");
+        assert_eq!(name_in("F"), "F");
+    }
+}

@@ -1,0 +1,140 @@
+//! The planner's decisions, pure: results of a wave in, the next wave out. The same code plans in the Lambda, in the
+//! simulation and in the benches.
+//!
+//! A plan is a function of (record, graph, results, now). It never starts a resource before everything that needs it is
+//! settled, looks at guards before the first delete, and lets a failure block only what the failed resource needs.
+
+mod apply;
+mod begin;
+mod frontier;
+mod schedule;
+mod settle;
+
+#[cfg(test)]
+mod tests;
+
+pub use begin::begin;
+pub use frontier::MAX_ITEMS;
+pub use schedule::{Weights, look_again};
+
+use std::time::Duration;
+
+use crate::ending::{Ending, Refusal};
+use crate::graph::Graph;
+use crate::payload::PlanNext;
+use crate::record::{Answer, RunRecord};
+use crate::status::{Status, transition};
+use crate::wave::{Item, StepResult};
+use crate::{Code, Millis};
+
+/// A Lambda's time-out plus a margin: how long a step that crashed or was retried may still be running.
+pub const QUIET: Duration = Duration::from_secs(75);
+/// Estimated events after which a drive hands over to the next; an execution's history holds 25,000.
+pub const EVENT_BUDGET: u64 = 15_000;
+/// Types whose protection or data guard can be looked at before the first delete.
+pub const LOOKED_AT: &[&str] = &["AWS::DynamoDB::Table", "AWS::Logs::LogGroup", "AWS::S3::Bucket"];
+
+/// What a plan is made for.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// Local clock.
+    pub now: Millis,
+    /// The drive that asks.
+    pub drive: u32,
+    /// The app is paused: no wave is emitted, the run waits with its lock kept.
+    pub paused: bool,
+}
+
+/// The next step of the run. `results` are those of the wave that the record has in flight.
+pub fn advance(mut record: RunRecord, graph: &Graph, weights: &Weights, results: &[StepResult], moment: Moment) -> RunRecord {
+    let asked = record.step;
+    record.step += 1;
+    record.at = moment.now.max(record.at);
+    for ledger in record.stacks.values_mut() {
+        ledger.before.clone_from(&ledger.after);
+    }
+    if moment.drive != record.drive {
+        record.drive = moment.drive;
+        record.events = 0;
+    }
+    apply::results(&mut record, graph, asked, results);
+    settle::deadlines(&mut record, graph);
+    settle::blocked_and_nested(&mut record, graph);
+    record.answer = if record.refusal.is_some() {
+        Answer { next: PlanNext::Finish, seconds: 0 }
+    } else {
+        frontier::choose(&mut record, graph, weights, moment)
+    };
+    record.events += frontier::events_of(&record);
+    record
+}
+
+/// The items of the wave that is in flight, longest remaining path first: what the planner answers, the first time and
+/// every time it is asked again.
+pub fn items(record: &RunRecord, graph: &Graph, weights: &Weights) -> Vec<Item> {
+    let mut in_flight: Vec<(usize, &str)> = graph
+        .nodes()
+        .iter()
+        .enumerate()
+        .filter(|(_, node)| record.resources.get(&node.id).is_some_and(|r| r.status == Status::InFlight))
+        .map(|(n, node)| (n, node.id.as_str()))
+        .collect();
+    weights.sort(&mut in_flight);
+    in_flight
+        .into_iter()
+        .filter_map(|(_, id)| {
+            let resource = record.resources.get(id)?;
+            Some(Item {
+                id: id.to_owned(),
+                resource_type: resource.resource_type.clone(),
+                step: record.step,
+                attempt: resource.attempt,
+                started_at: resource.started_at,
+                look: resource.look,
+                memo: resource.memo.clone(),
+            })
+        })
+        .collect()
+}
+
+/// Gives a resource a new status. An illegal change is a fault of ours: the run stops rather than goes on from nonsense.
+fn set(record: &mut RunRecord, id: &str, to: Status) {
+    let at = record.at;
+    let Some(resource) = record.resources.get_mut(id) else { return };
+    match transition(resource.status, to) {
+        Ok(status) => {
+            resource.status = status;
+            if status.is_settled() {
+                resource.ended_at = at;
+                // The next attempt of another run starts afresh; a custom resource's deliveries are found by its attempt.
+                resource.memo = resource.memo.take().filter(|_| status != Status::Deleted);
+            }
+        }
+        Err(illegal) => {
+            let message = format!("{}: {illegal}", crate::text::display(id));
+            record.refusal.get_or_insert(Refusal::new(Ending::Error, message));
+        }
+    }
+}
+
+fn explain(record: &mut RunRecord, id: &str, code: impl Into<String>, reason: impl AsRef<str>) {
+    if let Some(resource) = record.resources.get_mut(id) {
+        resource.code = Some(code.into());
+        resource.reason = Some(crate::text::display(reason.as_ref())).filter(|r| !r.is_empty());
+    }
+}
+
+/// Whether a resource that was settled like this keeps what it needs from being deleted.
+fn blocks(record: &RunRecord, graph: &Graph, node: usize) -> bool {
+    let node = &graph.nodes()[node];
+    let Some(resource) = record.resources.get(&node.id) else { return false };
+    match resource.status {
+        Status::Failed | Status::Blocked => true,
+        // A custom resource whose handler did not answer keeps its handler, so that a person can mend and retry; a
+        // guarded resource keeps what it stands on. Others may have gone with their parent.
+        Status::Skipped => {
+            crate::graph::is_custom(&node.row.resource_type) || resource.code.as_deref() == Some(&*Code::Guarded.name())
+        }
+        _ => false,
+    }
+}
