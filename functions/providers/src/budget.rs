@@ -72,8 +72,8 @@ pub fn settle(answer: StepResult, rules: &Rules, ctx: &Context<'_>, ongoing: Opt
         };
         return Err(DeleteError { class: ErrorClass::Terminal, message, ..error });
     }
-    // Later looks are further apart: the first wait, then a tenth of what has passed, at most a minute.
-    let look_again = after.max(waited / 10).min(Duration::from_secs(60));
+    // Later looks are further apart: a tenth of what has passed, at most a minute, and never sooner than the rule says.
+    let look_again = after.max((waited / 10).min(Duration::from_secs(60)));
     let note = match held(&error.class) {
         Some(by) => format!("{}: held by {by}", error.code),
         None => format!("{}: {}", error.code, error.message),
