@@ -16,8 +16,9 @@ from bed import Bed
 pytestmark = [pytest.mark.timeout(60), pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")]
 
 _PROGRAM = """
-import sys, time
+import signal, time
 from bed import Bed, seed
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for what runs in its background
 bed = Bed(strict=False)
 bed.up()
 stack = seed.StackBuilder(bed, "Left")
