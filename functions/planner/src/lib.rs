@@ -1,1 +1,37 @@
-//! planner
+//! The planner: may this execution tear its stack down (`check`), and what is to be done now (`plan`)? It reads and
+//! writes the bucket and decides nothing itself: `ebb_core::plan` does. It calls no AWS service but S3, STS and
+//! DescribeExecution.
+
+mod check;
+mod plan;
+mod survey;
+
+use std::sync::Mutex;
+
+use ebb_core::payload::PlannerRequest;
+use ebb_core::rails::Rails;
+use ebb_store::World;
+use ebb_store::lambda::{Failure, write};
+use serde_json::Value;
+
+/// What the planner needs from outside, and what a warm container remembers.
+pub struct Deps {
+    world: World,
+    rails: Rails,
+    warm: Mutex<plan::Warm>,
+}
+
+impl Deps {
+    /// The planner of an app in a world.
+    pub fn new(world: World, rails: Rails) -> Self {
+        Deps { world, rails, warm: Mutex::default() }
+    }
+}
+
+/// Answers one request.
+pub async fn handle(request: PlannerRequest, deps: &Deps) -> Result<Value, Failure> {
+    match request {
+        PlannerRequest::Check { execution } => write(&check::check(&execution, deps).await?),
+        PlannerRequest::Plan(request) => write(&plan::plan(&request, deps).await?),
+    }
+}

@@ -2,15 +2,19 @@
 //! Everything under a lock is written on a condition; nothing here decides, `ebb-core` does.
 
 pub mod accounts;
+pub mod aws;
 pub mod bucket;
 pub mod conformance;
 pub mod event_log;
 pub mod executions;
 pub mod exports;
+pub mod in_line;
 pub mod lambda;
 pub mod lock;
 pub mod memory;
+pub mod record_file;
 pub mod resolve;
+pub mod runs;
 pub mod s3;
 pub mod session;
 pub mod stacks;

@@ -66,6 +66,7 @@ pub fn begin(run: Run, graph: &Graph, digests: BTreeMap<String, String>, orphans
         resources,
         orphans,
         warnings: graph.warnings.clone(),
+        absent: false,
         refusal: None,
         ended: None,
     }

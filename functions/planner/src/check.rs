@@ -1,0 +1,57 @@
+//! May this execution tear its stack down? Reads, refuses, and changes nothing.
+
+use ebb_core::payload::CheckAnswer;
+use ebb_core::{Ending, Refusal, text};
+use ebb_store::lambda::Failure;
+use ebb_store::runs::{Learnt, NOT_LEARNT, NoRun, learn};
+
+use crate::Deps;
+use crate::survey::survey;
+
+/// The run, or a refusal as the error and cause that the machine fails with.
+pub(crate) async fn check(execution: &str, deps: &Deps) -> Result<CheckAnswer, Failure> {
+    let learnt = match learn(&deps.world, &deps.rails, execution).await {
+        Ok(learnt) => learnt,
+        Err(NoRun::NotLearnt) => return Err(Failure::new(NOT_LEARNT, "DescribeExecution does not know the execution yet")),
+        Err(NoRun::Failed(why)) => return Err(Failure::new(Ending::Error.name(), &why)),
+        Err(NoRun::Refused(refusal)) => return Ok(refuse(&refusal, None)),
+    };
+    let run_id = learnt.run.run_id.clone();
+    match judge(&learnt, deps).await {
+        Ok(()) => {
+            let run = &learnt.run;
+            tracing::info!(stack = %run.stack, region = %run.region, run = %run.run_id, dry_run = run.dry_run, "check passed");
+            Ok(CheckAnswer::go(learnt.run))
+        }
+        Err(refusal) => Ok(refuse(&refusal, Some(&run_id))),
+    }
+}
+
+fn refuse(refusal: &Refusal, run_id: Option<&str>) -> CheckAnswer {
+    tracing::warn!(run = run_id, error = %refusal.ending, cause = %refusal.message, "check refused");
+    CheckAnswer::refuse(refusal, run_id)
+}
+
+async fn judge(learnt: &Learnt, deps: &Deps) -> Result<(), Refusal> {
+    if learnt.redriven {
+        let message =
+            "a teardown is never redriven: its lock is long gone; start a new execution, which goes on where this one stopped";
+        return Err(Refusal::new(Ending::InvalidRequest, message));
+    }
+    deps.rails.admits_request(&learnt.request)?;
+    let run = &learnt.run;
+    let bucket = deps.world.accounts.bucket(run).await?;
+    match survey(&*bucket, run, &deps.rails, learnt.request.region.is_some()).await? {
+        Some(_) => Ok(()),
+        None => {
+            let message = format!(
+                "no state of {} in {} under {}/ in bucket {}",
+                text::display(&run.stack),
+                text::display(&run.region),
+                text::display(&run.prefix),
+                text::display(&run.bucket)
+            );
+            Err(Refusal::new(Ending::StackNotFound, message))
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Keeps state files in line with the run record. The record is written first and names, by digest, the body that was
+//! there and the body that belongs to its step; whatever else is found was written by someone who does not hold the lock.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use ebb_core::{Clock, Ending, Refusal, RunRecord, StackKey, StateDoc};
+
+use crate::bucket::Bucket;
+use crate::exports::remove_exports;
+use crate::state_file::{self, Body, StateFile, WriteError, digest};
+
+/// State files as last seen, by stack, with the digest of their bodies. A warm container saves the read with it; a digest
+/// that is not the record's makes it read again.
+#[derive(Default, Debug)]
+pub struct Files {
+    known: BTreeMap<String, (String, StateFile)>,
+    removed: BTreeSet<String>,
+}
+
+impl Files {
+    /// Remembers a file that was read or written.
+    pub fn remember(&mut self, stack: &str, file: StateFile) -> String {
+        let digest = digest(&file.body.0);
+        self.known.insert(stack.to_owned(), (digest.clone(), file));
+        digest
+    }
+
+    /// The file of a stack.
+    pub fn get(&self, stack: &str) -> Option<&StateFile> {
+        self.known.get(stack).map(|(_, file)| file)
+    }
+
+    /// All files that are there.
+    pub fn all(&self) -> impl Iterator<Item = &StateFile> {
+        self.known.values().map(|(_, file)| file)
+    }
+}
+
+/// The bytes that belong to a record's step, made from the body before it: rows that are deleted are left out.
+pub fn trimmed(doc: &StateDoc, record: &RunRecord, key: &StackKey) -> Vec<u8> {
+    let deleted: BTreeSet<&str> = record.deleted_in(&key.stack).collect();
+    doc.trim(&deleted, record.at, key)
+}
+
+/// Whether the step that a record claims takes rows out of a state.
+pub fn has_news(doc: &StateDoc, record: &RunRecord, stack: &str) -> bool {
+    record.deleted_in(stack).any(|id| doc.contains(id))
+}
+
+/// Makes every state file what the record says, and removes what belongs to nested stacks that are done. Repeating it
+/// changes nothing.
+pub async fn bring_in_line(
+    bucket: &dyn Bucket,
+    clock: &dyn Clock,
+    record: &RunRecord,
+    files: &mut Files,
+) -> Result<Vec<String>, Refusal> {
+    let mut warnings = Vec::new();
+    for (stack, ledger) in &record.stacks {
+        let key = record.run.key().sibling(stack);
+        if files.known.get(stack).is_none_or(|(digest, _)| *digest != ledger.after) && !files.removed.contains(stack) {
+            files.known.remove(stack);
+            if let Some(file) = state_file::read(bucket, &key).await? {
+                files.remember(stack, file);
+            }
+        }
+        match files.known.get(stack) {
+            Some((digest, _)) if *digest == ledger.after => {}
+            Some((digest, file)) if *digest == ledger.before => {
+                let body = Bytes::from(trimmed(&file.doc, record, &key));
+                if state_file::digest(&body) != ledger.after {
+                    return Err(conflict(&key, "the record does not fit the state that is there"));
+                }
+                let written =
+                    state_file::write_trimmed(bucket, clock, file, body.clone()).await.map_err(|error| match error {
+                        WriteError::Conflict(_) => conflict(&key, &error.to_string()),
+                        WriteError::Failed(_) => Refusal::new(Ending::Error, error.to_string()),
+                    })?;
+                warnings.extend(written.warnings);
+                let doc = StateDoc::parse(&body, ebb_core::state::Layout::Regional)?;
+                let layout = ebb_core::state::Layout::Regional;
+                files.remember(stack, StateFile { key: key.clone(), layout, etag: written.etag, body: Body(body), doc });
+            }
+            // A clean end removed it; a repeated one finds it so.
+            None if ledger.removed => {}
+            None => return Err(conflict(&key, "the state is gone")),
+            Some(_) => return Err(conflict(&key, "the state is not the one this run wrote")),
+        }
+        if ledger.removed && files.removed.insert(stack.clone()) {
+            warnings.extend(remove(bucket, clock, &key, files).await?);
+        }
+    }
+    Ok(warnings)
+}
+
+/// What a clean end removes of a stack, in cdkd's order: ledger, state, journal, exports. The journal goes even when the
+/// state could not.
+pub async fn remove(bucket: &dyn Bucket, clock: &dyn Clock, key: &StackKey, files: &mut Files) -> Result<Vec<String>, Refusal> {
+    let mut warnings = Vec::new();
+    state_file::delete_ledger(bucket, clock, key).await?;
+    let state = match files.known.remove(&key.stack) {
+        Some((_, file)) => state_file::delete_state(bucket, clock, &file).await.map_err(|error| error.refusal()),
+        None => Ok(Vec::new()),
+    };
+    if !matches!(&state, Err(refusal) if refusal.ending == Ending::StateConflict) {
+        warnings.extend(state_file::delete_journal(bucket, clock, key).await);
+    }
+    warnings.extend(state?);
+    warnings.extend(remove_exports(bucket, key, clock).await);
+    Ok(warnings)
+}
+
+fn conflict(key: &StackKey, why: &str) -> Refusal {
+    Refusal::new(Ending::StateConflict, format!("{}: {why}", key.state()))
+}

@@ -1,0 +1,143 @@
+//! From an execution's ARN to its run: request, identity, account, bucket, region. Derived afresh each time from what
+//! DescribeExecution tells; a request never carries any of it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use ebb_core::rails::Rails;
+use ebb_core::run::{ExecutionArn, run_id};
+use ebb_core::{Ending, Refusal, Request, Run, text};
+
+use crate::bucket::Bucket;
+use crate::lambda::Failure;
+use crate::resolve::{Resolution, ResolveRun};
+use crate::stacks::keys_under;
+use crate::world::{Execution, World};
+
+/// DescribeExecution did not know the execution yet; the state machine tries again.
+pub const NOT_LEARNT: &str = "NotLearnt";
+
+/// What Check learns of its execution.
+#[derive(Clone, Debug)]
+pub struct Learnt {
+    /// The run.
+    pub run: Run,
+    /// The request it was started with.
+    pub request: Request,
+    /// Whether the execution still goes on.
+    pub running: bool,
+    /// Whether it was redriven.
+    pub redriven: bool,
+    /// What a person should know.
+    pub warnings: Vec<String>,
+}
+
+/// Why there is no run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoRun {
+    /// Not learnt yet.
+    NotLearnt,
+    /// Not known: DescribeExecution or a call on the bucket failed.
+    Failed(String),
+    /// The request is none, or leads nowhere.
+    Refused(Refusal),
+}
+
+/// Derives the run of an execution.
+pub async fn learn(world: &World, rails: &Rails, execution_arn: &str) -> Result<Learnt, NoRun> {
+    let Some(arn) = ExecutionArn::parse(execution_arn) else {
+        let message = "`execution` is not the ARN of an execution";
+        return Err(NoRun::Refused(Refusal::new(Ending::InvalidRequest, message)));
+    };
+    let execution = world.executions.describe(execution_arn).await.map_err(|error| NoRun::Failed(error.to_string()))?;
+    let Some(Execution { input, started_at, running, redriven }) = execution else { return Err(NoRun::NotLearnt) };
+
+    let request = Request::parse(&input).map_err(NoRun::Refused)?;
+    let run_id = run_id(execution_arn, started_at);
+    let target = request.target.as_ref();
+    let account = world.accounts.account(target, &run_id).await.map_err(NoRun::Refused)?;
+    let name = request.bucket.as_deref().or(rails.default_bucket.as_deref());
+    let place = world.accounts.find_bucket(target, &run_id, &account, name, request.region.as_deref());
+    let place = place.await.map_err(NoRun::Refused)?;
+    let mut run = Run {
+        owner: arn.owner(),
+        run_id,
+        execution: execution_arn.to_owned(),
+        timestamp: started_at,
+        account,
+        bucket: place.name,
+        bucket_region: place.region,
+        prefix: request.prefix.clone().unwrap_or_else(|| rails.default_prefix.clone()),
+        stack: request.stack.clone(),
+        region: request.region.clone().unwrap_or_default(),
+        target: request.target.clone(),
+        dry_run: request.dry_run,
+        options: request.options.clone(),
+    };
+    if run.region.is_empty() {
+        let bucket = world.accounts.bucket(&run).await.map_err(NoRun::Refused)?;
+        run.region = only_region(&*bucket, &run).await?;
+    }
+    Ok(Learnt { run, request, running, redriven, warnings: place.warnings })
+}
+
+/// The one region in which the stack has anything; a lock counts, so that a keeper finds it after the state is gone.
+async fn only_region(bucket: &dyn Bucket, run: &Run) -> Result<String, NoRun> {
+    let folder = format!("{}/{}/", run.prefix, run.stack);
+    let keys = keys_under(bucket, &folder).await.map_err(|error| NoRun::Failed(error.to_string()))?;
+    let regions: BTreeSet<&str> = keys
+        .iter()
+        .filter_map(|key| key.strip_prefix(&folder)?.split_once('/'))
+        .filter(|(_, name)| ["state.json", "lock.json"].contains(name))
+        .map(|(region, _)| region)
+        .collect();
+    let stack = text::display(&run.stack);
+    let refuse = |ending, message: String| Err(NoRun::Refused(Refusal::new(ending, message)));
+    match regions.iter().collect::<Vec<_>>()[..] {
+        [region] if ebb_core::request::is_region(region) => Ok((*region).to_owned()),
+        [region] => {
+            refuse(Ending::InvalidRequest, format!("the state of {stack} lies under {}, which is no region", text::ascii(region)))
+        }
+        [] if keys.iter().any(|key| *key == run.key().legacy_state()) => {
+            refuse(Ending::InvalidRequest, format!("the state of {stack} names no region in its key: say which with `region`"))
+        }
+        [] => {
+            refuse(Ending::StackNotFound, format!("no state of {stack} under {}/ in {}", text::display(&run.prefix), run.bucket))
+        }
+        _ => {
+            let names: Vec<String> = regions.iter().map(|r| text::ascii(r)).collect();
+            refuse(Ending::InvalidRequest, format!("{stack} has state in {}: say which with `region`", names.join(", ")))
+        }
+    }
+}
+
+/// Derives runs for the keeper.
+pub struct Runs {
+    world: World,
+    rails: Arc<Rails>,
+}
+
+impl Runs {
+    /// Runs of `world`, with the app's defaults.
+    pub fn new(world: World, rails: Arc<Rails>) -> Self {
+        Runs { world, rails }
+    }
+}
+
+#[async_trait]
+impl ResolveRun for Runs {
+    async fn resolve(&self, execution_arn: &str) -> Result<Resolution, Failure> {
+        match learn(&self.world, &self.rails, execution_arn).await {
+            Ok(learnt) => Ok(Resolution::Run { run: Box::new(learnt.run), running: learnt.running }),
+            Err(NoRun::NotLearnt) => Ok(Resolution::NotLearnt),
+            Err(NoRun::Failed(why)) => Err(Failure::new(Ending::Error.name(), &why)),
+            // A request that leads nowhere never took a lock. An account or bucket that cannot be reached now may have
+            // been reachable when it did.
+            Err(NoRun::Refused(refusal)) => match refusal.ending {
+                Ending::InvalidRequest | Ending::StackNotFound | Ending::BucketNotFound => Ok(Resolution::NotARun),
+                _ => Err(refusal.into()),
+            },
+        }
+    }
+}
