@@ -8,6 +8,8 @@ use aws_smithy_runtime_api::box_error::BoxError;
 use aws_smithy_runtime_api::client::interceptors::Intercept;
 use aws_smithy_runtime_api::client::interceptors::context::BeforeSerializationInterceptorContextRef;
 use aws_smithy_runtime_api::client::orchestrator::Metadata;
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_types::config_bag::ConfigBag;
 use ebb_core::Fence;
 
@@ -41,9 +43,11 @@ impl Intercept for FenceGuard {
         "FenceGuard"
     }
 
-    fn read_before_execution(
+    // The first hook of a client that knows the operation: what comes before runs without its configuration.
+    fn read_before_serialization(
         &self,
         _context: &BeforeSerializationInterceptorContextRef<'_>,
+        _components: &RuntimeComponents,
         cfg: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         let operation = cfg.load::<Metadata>().map(|m| m.name().to_owned()).unwrap_or_default();
@@ -62,11 +66,27 @@ fn is_read(operation: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use ebb_core::{Code, Step};
+    use serde_json::json;
+
     use super::is_read;
+    use crate::testing::{Bench, Script};
 
     #[test]
     fn what_does_not_say_that_it_reads_is_a_change() {
         assert!(is_read("DescribeVpcs") && is_read("ListObjectVersions") && is_read("GetRole") && is_read("HeadBucket"));
         assert!(!is_read("DeleteRole") && !is_read("Invoke") && !is_read("SetTopicAttributes") && !is_read(""));
+    }
+
+    // A dry run looks without a lock.
+    #[tokio::test]
+    async fn behind_a_shut_fence_reads_leave_and_changes_do_not() {
+        let script = Script::new().json(&["DescribeTable"], 200, json!({ "Table": { "TableStatus": "ACTIVE" } }));
+        let mut bench = Bench::new("AWS::DynamoDB::Table", "orders", json!({}));
+        bench.fence(false);
+        assert!(bench.look(&script).await.is_ok());
+        script.assert_done();
+        assert_eq!(bench.step(&script).await.map_err(|e| e.code), Err::<Step, _>(Code::FenceShut.name()));
+        assert_eq!(script.seen().len(), 1);
     }
 }

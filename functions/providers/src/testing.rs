@@ -27,8 +27,10 @@ struct Call {
     /// Must stand in `METHOD path?query`, in the `X-Amz-Target` header or in the body (`Action=DeleteVpc`).
     wants: Vec<String>,
     status: u16,
-    body: String,
+    body: Vec<u8>,
     headers: Vec<(&'static str, String)>,
+    /// The answer never comes.
+    lost: bool,
 }
 
 /// The scripted AWS and what it was asked.
@@ -45,7 +47,7 @@ impl Script {
 
     /// Expects a call whose request holds every one of `wants`, and answers it.
     pub(crate) fn on(self, wants: &[&str], status: u16, body: impl Into<String>) -> Self {
-        self.push(wants, status, body.into(), Vec::new())
+        self.push(wants, status, body.into().into_bytes(), Vec::new())
     }
 
     /// As [`Self::on`], for JSON protocols.
@@ -81,10 +83,39 @@ impl Script {
         self.push(wants, status, body, Vec::new())
     }
 
-    fn push(self, wants: &[&str], status: u16, body: String, headers: Vec<(&'static str, String)>) -> Self {
+    /// An empty answer of a service that speaks CBOR (CloudWatch).
+    pub(crate) fn cbor(self, wants: &[&str]) -> Self {
+        self.push(wants, 200, vec![0xa0], vec![("smithy-protocol", "rpc-v2-cbor".to_owned())])
+    }
+
+    /// An error of a service that speaks CBOR.
+    pub(crate) fn cbor_error(self, wants: &[&str], code: &str, message: &str) -> Self {
+        let mut body = vec![0xa2];
+        for text in ["__type", code, "message", message] {
+            body.extend([0x78, u8::try_from(text.len()).unwrap()]);
+            body.extend(text.as_bytes());
+        }
+        self.push(wants, 400, body, vec![("smithy-protocol", "rpc-v2-cbor".to_owned())])
+    }
+
+    fn push(self, wants: &[&str], status: u16, body: impl Into<Vec<u8>>, headers: Vec<(&'static str, String)>) -> Self {
         let wants = wants.iter().map(|w| (*w).to_owned()).collect();
-        lock(&self.calls).push_back(Call { wants, status, body, headers });
+        lock(&self.calls).push_back(Call { wants, status, body: body.into(), headers, lost: false });
         self
+    }
+
+    /// Expects a call and never answers it.
+    pub(crate) fn lost(self, wants: &[&str]) -> Self {
+        let script = self.on(wants, 200, "");
+        if let Some(call) = lock(&script.calls).back_mut() {
+            call.lost = true;
+        }
+        script
+    }
+
+    /// An answer with headers of its own.
+    pub(crate) fn with_headers(self, wants: &[&str], status: u16, body: &str, headers: &[(&'static str, &str)]) -> Self {
+        self.push(wants, status, body, headers.iter().map(|&(name, value)| (name, value.to_owned())).collect())
     }
 
     /// Every request so far: method, path, target and body, one text each.
@@ -97,6 +128,11 @@ impl Script {
     pub(crate) fn assert_done(&self) {
         let left = lock(&self.calls).iter().map(|c| format!("{:?}", c.wants)).collect::<Vec<_>>();
         assert!(left.is_empty(), "calls that did not come: {left:?}\nseen: {:#?}", self.seen());
+    }
+
+    /// Clients that call this script.
+    pub(crate) fn clients(&self) -> Clients {
+        Clients::new(self.config())
     }
 
     fn config(&self) -> SdkConfig {
@@ -134,6 +170,9 @@ impl HttpConnector for Script {
             Some(call) => panic!("expected a call with {:?}, got: {text}", call.wants),
             None => panic!("no call was expected, got: {text}"),
         };
+        if answer.lost {
+            return HttpConnectorFuture::new(std::future::pending());
+        }
         let mut response = HttpResponse::new(answer.status.try_into().unwrap(), SdkBody::from(answer.body));
         response.headers_mut().insert("x-amzn-requestid", "request-1");
         for (name, value) in answer.headers {
@@ -144,21 +183,35 @@ impl HttpConnector for Script {
 }
 
 /// A fence that a test opens and shuts.
-pub(crate) struct TestFence(AtomicBool);
+pub(crate) struct TestFence {
+    open: AtomicBool,
+    /// It shuts after so many checks more.
+    checks: AtomicU64,
+}
 
 #[async_trait]
 impl Fence for TestFence {
     async fn check(&self) -> Result<(), DeleteError> {
+        if self.checks.fetch_sub(1, Ordering::SeqCst) == 0 {
+            self.open.store(false, Ordering::SeqCst);
+        }
         if self.is_open() { Ok(()) } else { Err(DeleteError::fence_shut("shut by the test")) }
     }
 
     fn is_open(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
+        self.open.load(Ordering::SeqCst)
     }
 }
 
 /// A clock that a test moves.
 pub(crate) struct TestClock(AtomicU64);
+
+impl TestClock {
+    /// Lets `duration` pass.
+    pub(crate) fn advance(&self, duration: Duration) {
+        self.0.fetch_add(u64::try_from(duration.as_millis()).unwrap(), Ordering::SeqCst);
+    }
+}
 
 #[async_trait]
 impl Clock for TestClock {
@@ -167,7 +220,7 @@ impl Clock for TestClock {
     }
 
     async fn sleep(&self, duration: Duration) {
-        self.0.fetch_add(u64::try_from(duration.as_millis()).unwrap(), Ordering::SeqCst);
+        self.advance(duration);
     }
 }
 
@@ -208,7 +261,11 @@ pub(crate) struct Bench {
     pub(crate) run: Run,
     pub(crate) memo: Option<Value>,
     pub(crate) attempt: u32,
-    pub(crate) clock: TestClock,
+    pub(crate) clock: Arc<TestClock>,
+    /// The state bucket; one that nobody may touch unless the test brings its own.
+    pub(crate) bucket: Arc<dyn ebb_store::Bucket>,
+    /// Milliseconds until a step should answer rather than go on.
+    pub(crate) soft_budget: u64,
     fence: Arc<TestFence>,
     started_at: Millis,
 }
@@ -246,20 +303,27 @@ impl Bench {
             },
             memo: None,
             attempt: 1,
-            clock: TestClock(AtomicU64::new(started_at)),
-            fence: Arc::new(TestFence(AtomicBool::new(true))),
+            clock: Arc::new(TestClock(AtomicU64::new(started_at))),
+            bucket: Arc::new(NoBucket),
+            soft_budget: 10_000,
+            fence: Arc::new(TestFence { open: AtomicBool::new(true), checks: AtomicU64::new(u64::MAX) }),
             started_at,
         }
     }
 
     /// Lets `seconds` pass.
     pub(crate) fn pass(&self, seconds: u64) {
-        self.clock.0.fetch_add(seconds * 1000, Ordering::SeqCst);
+        self.clock.advance(Duration::from_secs(seconds));
     }
 
     /// Opens or shuts the fence.
     pub(crate) fn fence(&self, open: bool) {
-        self.fence.0.store(open, Ordering::SeqCst);
+        self.fence.open.store(open, Ordering::SeqCst);
+    }
+
+    /// Shuts the fence at the check after `checks` more.
+    pub(crate) fn shut_after(&self, checks: u64) {
+        self.fence.checks.store(checks, Ordering::SeqCst);
     }
 
     fn context(&self) -> Context<'_> {
@@ -269,14 +333,13 @@ impl Bench {
             started_at: self.started_at,
             memo: self.memo.as_ref(),
             fence: &*self.fence,
-            clock: &self.clock,
-            soft_deadline: self.clock.now() + 10_000,
+            clock: &*self.clock,
+            soft_deadline: self.clock.now() + self.soft_budget,
         }
     }
 
     fn providers(&self, script: &Script) -> Providers {
-        let bucket = Arc::new(NoBucket);
-        Providers::new(Arc::new(Clients::new(script.config())), bucket)
+        Providers::new(Arc::new(Clients::new(script.config())), self.bucket.clone())
     }
 
     /// One step against `script`; keeps the memo of a pending answer for the next.
