@@ -2,11 +2,14 @@
 //! Only the worker links this crate. A step looks at what is there, does the next thing and answers; it never waits for
 //! slow things, may run twice and may be killed between any two calls.
 
+mod arn;
 mod budget;
 mod call;
 mod classify;
 mod clients;
 mod fence_guard;
+mod policies;
+mod protection;
 mod registry;
 mod road;
 mod services;
@@ -22,8 +25,10 @@ use ebb_store::Bucket;
 pub use call::{CallError, StepError, StepResult};
 pub use clients::Clients;
 pub use fence_guard::with_fence;
+pub use policies::policies;
 pub use registry::{TypeDef, types};
 pub use road::{Road, road};
+pub use services::{CLOUD_CONTROL_ACTIONS, CUSTOM_RESOURCE_ACTIONS};
 
 /// What a step of a service file is given: the run's context, the clients of the resource's region, the state bucket.
 pub struct Cx<'a> {

@@ -27,7 +27,7 @@ pub(crate) const RULES: Rules = Rules {
 };
 
 /// IAM actions of the road itself; each type's handler needs its own besides.
-pub(crate) const ACTIONS: &[&str] =
+pub const ACTIONS: &[&str] =
     &["cloudformation:CancelResourceRequest", "cloudformation:DeleteResource", "cloudformation:GetResource", "cloudformation:GetResourceRequestStatus"];
 
 /// Registry types that Cloud Control lists as NON_PROVISIONABLE, by whole type or by service.

@@ -1,0 +1,6 @@
+//! Custom resources against a scripted AWS and a bucket in memory.
+
+mod bench;
+mod delivery;
+mod outcomes;
+mod preconditions;
