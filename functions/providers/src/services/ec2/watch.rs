@@ -1,0 +1,56 @@
+//! A delete that AWS accepts first and carries out later: asked for once, then looked at. What travels in the memo is
+//! when it was asked for.
+
+use std::time::Duration;
+
+use ebb_core::{Millis, Resource, Step, catalogue};
+use serde_json::json;
+
+use crate::Cx;
+
+/// What a look says of a resource that is to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// It is not there, or is a record of what was.
+    Gone,
+    /// AWS is at it.
+    Going,
+    /// Nothing says that it is going: asked again, it may.
+    There,
+}
+
+/// Since when a delete is under way.
+pub(super) struct Watch {
+    since: Option<Millis>,
+}
+
+impl Watch {
+    /// As the memo remembers it.
+    pub(super) fn of(cx: &Cx<'_>) -> Self {
+        Watch { since: cx.memo.and_then(|m| m.get("deleting")).and_then(serde_json::Value::as_u64) }
+    }
+
+    /// Whether an earlier step asked for the delete.
+    pub(super) fn asked(&self) -> bool {
+        self.since.is_some()
+    }
+
+    /// How long ago that was.
+    pub(super) fn waited(&self, cx: &Cx<'_>) -> Duration {
+        Duration::from_millis(self.since.map_or(0, |since| cx.clock.now().saturating_sub(since)))
+    }
+
+    /// It is gone; `found` says whether the delete of this very step met it.
+    pub(super) fn gone(&self, found: bool) -> Step {
+        Step::Gone { already: !self.asked() && !found }
+    }
+
+    /// Not yet: look first when half of its kind are done, then every ten seconds.
+    pub(super) fn pending(&self, r: &Resource, cx: &Cx<'_>, note: &'static str) -> Step {
+        let (since, look_again) = match self.since {
+            Some(since) => (since, Duration::from_secs(10)),
+            None => (cx.clock.now(), catalogue::lookup(&r.resource_type, false).typical()),
+        };
+        Step::pending_with(look_again, note, json!({ "deleting": since }))
+    }
+}
