@@ -138,3 +138,6 @@ fn failed(event: &ProgressEvent, generation: u64) -> StepResult {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -203,3 +203,6 @@ async fn instance_profile(r: &Resource, cx: &Cx<'_>) -> StepResult {
     iam.delete_instance_profile().instance_profile_name(profile).send().await?;
     Ok(Step::DELETED)
 }
+
+#[cfg(test)]
+mod tests;
