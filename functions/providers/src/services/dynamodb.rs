@@ -1,5 +1,7 @@
-//! DynamoDB: tables. An accepted DeleteTable counts as gone. ResourceInUseException has passing and lasting causes, so
+//! DynamoDB: tables and global tables. An accepted DeleteTable of a plain table counts as gone. ResourceInUseException has passing and lasting causes, so
 //! the table's status decides, not the code.
+
+mod global_table;
 
 use std::time::Duration;
 
@@ -25,16 +27,35 @@ const RULES: Rules = Rules {
         retry("InternalServerError", 3, 60),
     ],
     terminal: &[],
-    protected: &["ValidationException~protected against deletion", "ValidationException~deletion protection"],
+    protected: PROTECTED,
 };
 
-pub(crate) const TYPES: &[TypeDef] = &[TypeDef {
-    name: "AWS::DynamoDB::Table",
-    step: |r, cx| Box::pin(table(r, cx)),
-    look: Some(|r, cx| Box::pin(look(r, cx))),
-    actions: &["dynamodb:DeleteTable", "dynamodb:DescribeTable", "dynamodb:UpdateTable"],
-    rules: RULES,
-}];
+const PROTECTED: &[&str] = &["ValidationException~protected against deletion", "ValidationException~deletion protection"];
+
+pub(crate) const TYPES: &[TypeDef] = &[
+    TypeDef {
+        name: "AWS::DynamoDB::GlobalTable",
+        step: |r, cx| Box::pin(global_table::global_table(r, cx)),
+        look: Some(|r, cx| Box::pin(look(r, cx))),
+        actions: &[
+            "application-autoscaling:DeregisterScalableTarget",
+            "application-autoscaling:DescribeScalableTargets",
+            "cloudformation:DeleteResource",
+            "dynamodb:DeleteTable",
+            "dynamodb:DeleteTableReplica",
+            "dynamodb:DescribeTable",
+            "dynamodb:UpdateTable",
+        ],
+        rules: global_table::RULES,
+    },
+    TypeDef {
+        name: "AWS::DynamoDB::Table",
+        step: |r, cx| Box::pin(table(r, cx)),
+        look: Some(|r, cx| Box::pin(look(r, cx))),
+        actions: &["dynamodb:DeleteTable", "dynamodb:DescribeTable", "dynamodb:UpdateTable"],
+        rules: RULES,
+    },
+];
 
 /// The name in a recorded id that may be a name or an ARN.
 fn name<'r>(r: &'r Resource, cx: &Cx<'_>) -> Result<&'r str, StepError> {
@@ -89,6 +110,11 @@ async fn unprotect(table: &str, cx: &Cx<'_>) -> Result<Option<Step>, StepError> 
     if found.table_status == Some(TableStatus::Deleting) {
         return Ok(Some(Step::DELETED));
     }
+    switch_off(&found, table, cx).await
+}
+
+/// Remembers a protection that is on, then switches it off, then waits until the table is active again.
+async fn switch_off(found: &TableDescription, table: &str, cx: &Cx<'_>) -> Result<Option<Step>, StepError> {
     if found.deletion_protection_enabled == Some(true) {
         if let Some(step) = protection::remember(cx) {
             return Ok(Some(step));

@@ -157,6 +157,9 @@ async fn event_bus(r: &Resource, cx: &Cx<'_>) -> StepResult {
         )
         .into());
     }
+    if !rules.is_empty() {
+        tracing::warn!(resource = r.logical_id, rules = rules.len(), "the bus still has rules: they go with it");
+    }
     for name in rules.iter().filter_map(Rule::name) {
         let address = Address { rule: name, bus: Some(bus) };
         // A rule that is gone by now is none of the bus's not-found.
