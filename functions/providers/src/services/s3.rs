@@ -149,17 +149,40 @@ fn objects(page: &ListObjectVersionsOutput) -> Result<Vec<ObjectIdentifier>, Ste
         .map_err(|_| DeleteError::refused(Code::DataGuard, "S3 listed an object without a key").into())
 }
 
-/// Deletes one page and answers what failed: a reply of 200 still carries failures, key by key.
+/// Deletes one page and answers what failed: a reply of 200 still carries failures, key by key. A key that XML cannot
+/// carry goes by a call of its own.
 async fn delete_page(bucket: &str, objects: Vec<ObjectIdentifier>, cx: &Cx<'_>) -> Result<Vec<CallError>, StepError> {
-    cx.fence.check().await?;
-    let delete = Delete::builder().set_objects(Some(objects)).quiet(true).build();
-    let delete = delete.map_err(|_| StepError::from(DeleteError::refused(Code::DataGuard, "S3 listed no objects")))?;
-    let answer = cx.aws.s3().delete_objects().bucket(bucket).delete(delete).expected_bucket_owner(&cx.run.account).send().await?;
-    let failure = |error: &aws_sdk_s3::types::Error| CallError {
-        about_other: true,
-        ..CallError::inside(error.code().unwrap_or_default(), error.message().unwrap_or_default())
-    };
-    Ok(answer.errors().iter().map(failure).collect())
+    let (objects, odd): (Vec<_>, Vec<_>) = objects.into_iter().partition(|object| fits_xml(object.key()));
+    let mut failures = Vec::new();
+    if !objects.is_empty() {
+        cx.fence.check().await?;
+        let delete = Delete::builder().set_objects(Some(objects)).quiet(true).build();
+        let delete = delete.map_err(|_| StepError::from(DeleteError::refused(Code::DataGuard, "S3 listed no objects")))?;
+        let delete = cx.aws.s3().delete_objects().bucket(bucket).delete(delete).expected_bucket_owner(&cx.run.account);
+        let answer = delete.send().await?;
+        failures.extend(answer.errors().iter().map(|error| CallError {
+            about_other: true,
+            ..CallError::inside(error.code().unwrap_or_default(), error.message().unwrap_or_default())
+        }));
+    }
+    for object in odd {
+        cx.fence.check().await?;
+        let delete = cx.aws.s3().delete_object().bucket(bucket).key(object.key()).set_version_id(object.version_id);
+        match delete.expected_bucket_owner(&cx.run.account).send().await.map_err(CallError::from) {
+            Ok(_) => {}
+            Err(call) if call.fence_shut => return Err(call.into()),
+            Err(call) => failures.push(CallError { about_other: true, ..call }),
+        }
+        if !cx.has_time() {
+            break;
+        }
+    }
+    Ok(failures)
+}
+
+/// XML 1.0 has no place for most control characters: S3 would refuse the whole page.
+fn fits_xml(key: &str) -> bool {
+    key.chars().all(|c| c >= ' ' && c != '\u{fffe}' && c != '\u{ffff}' || matches!(c, '\t' | '\n' | '\r'))
 }
 
 /// The failure that decides: a final one before those that pass.

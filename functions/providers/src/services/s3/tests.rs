@@ -132,6 +132,21 @@ async fn with_consent_a_bucket_is_emptied_of_versions_and_markers() {
     }
 }
 
+// XML cannot carry these keys, and S3 would refuse the page for one of them.
+#[tokio::test]
+async fn keys_that_xml_cannot_carry_go_one_by_one() {
+    let script = Script::new()
+        .not_empty()
+        .lists(page(&["plain@1", "odd&#x1;@2", "line&#xA;@3"], &["odd&#x1F;@4"], false))
+        .deletes(&["<Key>plain</Key>", "<Key>line&#xA;</Key>"], failures(&[]))
+        .on(&["DELETE ", "/odd%01?", "versionId=2"], 204, "")
+        .s3_error(&["DELETE ", "/odd%1F?", "versionId=4"], 403, "AccessDenied", "locked");
+    let error = opted_in().step(&script).await.unwrap_err();
+    assert_eq!((error.code.as_str(), error.class), ("AccessDenied", ErrorClass::Denied));
+    script.assert_done();
+    assert!(!script.seen()[2].contains("odd"));
+}
+
 #[tokio::test]
 async fn a_large_bucket_takes_one_step_after_the_other() {
     let script = Script::new()
