@@ -1,0 +1,160 @@
+//! What the machine is answered: the run's output, and for a failed run the Cause with what happened and what to do.
+
+use ebb_core::payload::{FinishAnswer, FinishNext};
+use ebb_core::record::{Counts, RunRecord};
+use ebb_core::{Ending, Run, Status, text};
+use serde_json::{Value, json};
+
+use crate::forecast::Forecast;
+use crate::report::Written;
+
+/// The largest plan in an output, in bytes of JSON; the report has all of it.
+const MAX_PLAN: usize = 8 * 1024;
+
+/// The answer of a run that has a record with its end in it.
+pub(crate) fn of_record(record: &RunRecord, written: &Written, forecast: Option<&Forecast>) -> FinishAnswer {
+    let (ending, message) = match &record.ended {
+        Some(ended) => (ended.result, ended.message.as_deref()),
+        None => (Ending::Error, None),
+    };
+    let mut counts = record.counts();
+    if record.run.dry_run {
+        counts.blocked = 0;
+    }
+    let mut output = output(&record.run, ending.name(), ending.exit_class(), counts, written);
+    if ending == Ending::DryRun {
+        output["plan"] = plan(record, forecast);
+    }
+    if ending.succeeds() {
+        return FinishAnswer { next: FinishNext::Succeed, output, error: None, cause: None };
+    }
+    let cause = cause(&output, message.unwrap_or(ending.meaning()), ending.todo());
+    FinishAnswer { next: FinishNext::Fail, output, error: Some(ending.name().into()), cause: Some(cause) }
+}
+
+/// The answer of a run without a record.
+pub(crate) fn without_record(run: &Run, ending: Ending, message: &str) -> FinishAnswer {
+    let output = output(run, ending.name(), ending.exit_class(), Counts::default(), &Written::default());
+    let cause = cause(&output, &text::display(message), ending.todo());
+    FinishAnswer { next: FinishNext::Fail, output, error: Some(ending.name().into()), cause: Some(cause) }
+}
+
+fn output(run: &Run, result: &str, exit_class: u8, counts: Counts, written: &Written) -> Value {
+    json!({
+        "result": result, "exitClass": exit_class, "runId": run.run_id, "counts": counts,
+        "report": {"json": written.json, "html": written.html},
+    })
+}
+
+fn cause(output: &Value, message: &str, todo: &str) -> String {
+    let mut cause = output.clone();
+    cause["message"] = message.into();
+    cause["todo"] = todo.into();
+    cause.to_string()
+}
+
+/// A dry run's plan: what a person decides on. Lists are cut so that the whole stays small.
+fn plan(record: &RunRecord, forecast: Option<&Forecast>) -> Value {
+    let rows = |status: Status| record.resources.iter().filter(move |(_, r)| r.status == status);
+    let guarded = record.resources.iter().filter_map(|(id, r)| {
+        let looked = r.looked.as_ref().filter(|looked| looked.code.is_some())?;
+        Some(json!({"id": text::display(id), "code": looked.code, "reason": looked.reason.as_deref().map(|r| text::cut(r, 200))}))
+    });
+    let left = rows(Status::Failed).chain(rows(Status::Skipped)).map(|(id, r)| json!({"id": text::display(id), "code": r.code}));
+    let mut lists: [(&str, Vec<Value>, usize); 4] = [
+        ("guarded", guarded.collect(), 0),
+        ("left", left.collect(), 0),
+        ("retained", rows(Status::Retained).map(|(id, _)| text::display(id).into()).collect(), 0),
+        ("orphans", record.orphans.iter().map(|id| text::display(id).into()).collect(), 0),
+    ];
+    loop {
+        let mut plan = json!({
+            "resources": record.resources.len(),
+            "waves": forecast.map(|f| f.levels.len()),
+            "longestPathSeconds": forecast.map(|f| f.longest_path_seconds),
+        });
+        for (name, list, cut) in &lists {
+            plan[*name] = json!(list);
+            if *cut > 0 {
+                plan["more"][*name] = json!(cut);
+            }
+        }
+        if plan.to_string().len() <= MAX_PLAN {
+            return plan;
+        }
+        // The longest list gives way.
+        let Some((_, list, cut)) = lists.iter_mut().max_by_key(|(_, list, _)| list.len()).filter(|(_, l, _)| !l.is_empty()) else {
+            return plan;
+        };
+        let keep = list.len() - list.len().div_ceil(4);
+        *cut += list.len() - keep;
+        list.truncate(keep);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ebb_core::record::{Ended, Looked};
+
+    use super::*;
+    use crate::testing::{T, record, resource};
+
+    fn ended(mut record: RunRecord, result: Ending, message: Option<&str>) -> RunRecord {
+        record.ended = Some(Ended { result, at: T, message: message.map(str::to_owned) });
+        record
+    }
+
+    fn written() -> Written {
+        Written { json: Some("s3://state/r.json".into()), html: None }
+    }
+
+    /// The Cause of a failed execution is the output as JSON text, with `message` and `todo`.
+    #[test]
+    fn a_failed_run_says_what_happened_and_what_to_do() {
+        let mut record = record();
+        record.resources.insert("S/A".into(), resource("AWS::SQS::Queue", Status::Failed));
+        let answer = of_record(&ended(record, Ending::Partial, Some("partially destroyed: 0 deleted, 1 failed")), &written(), None);
+        assert_eq!((answer.next, answer.error.as_deref()), (FinishNext::Fail, Some("Partial")));
+        let output = json!({
+            "result": "Partial", "exitClass": 2, "runId": "20261206T051640000Z-1a2b3c4d",
+            "counts": {"deleted": 0, "retained": 0, "skipped": 0, "failed": 1, "blocked": 0},
+            "report": {"json": "s3://state/r.json", "html": null},
+        });
+        assert_eq!(answer.output, output);
+        let mut cause = output;
+        cause["message"] = "partially destroyed: 0 deleted, 1 failed".into();
+        cause["todo"] = Ending::Partial.todo().into();
+        assert_eq!(serde_json::from_str::<Value>(&answer.cause.unwrap()).unwrap(), cause);
+    }
+
+    #[test]
+    fn a_clean_run_has_no_error() {
+        let answer = of_record(&ended(record(), Ending::Deleted, None), &written(), None);
+        assert_eq!((answer.next, answer.error, answer.cause), (FinishNext::Succeed, None, None));
+        assert_eq!(answer.output["exitClass"], 0);
+        assert!(answer.output.get("plan").is_none());
+    }
+
+    /// A state's payload holds 256 KiB and a Cause 32 KiB: a plan is a summary.
+    #[test]
+    fn the_plan_of_a_large_dry_run_is_cut_and_says_so() {
+        let mut record = record();
+        record.run.dry_run = true;
+        for n in 0..1000 {
+            let mut row = resource("AWS::DynamoDB::Table", Status::Waiting);
+            row.looked = Some(Looked { code: Some("Protected".into()), reason: Some("x".repeat(900)) });
+            record.resources.insert(format!("S/Table{n:04}"), row);
+        }
+        record.resources.insert("S/Kept".into(), resource("AWS::SQS::Queue", Status::Retained));
+        let forecast = Forecast { levels: vec![vec!["S/Kept".into()]; 7], longest_path_seconds: 90 };
+        let answer = of_record(&ended(record, Ending::DryRun, None), &written(), Some(&forecast));
+        let plan = &answer.output["plan"];
+        assert!(plan.to_string().len() <= MAX_PLAN);
+        assert_eq!((&plan["resources"], &plan["waves"], &plan["longestPathSeconds"]), (&json!(1001), &json!(7), &json!(90)));
+        assert_eq!(plan["retained"], json!(["S/Kept"]));
+        let shown = plan["guarded"].as_array().unwrap().len();
+        assert!(shown > 5);
+        assert_eq!(plan["more"]["guarded"], json!(1000 - shown));
+        assert_eq!(answer.output["counts"]["blocked"], 0);
+    }
+}

@@ -1,0 +1,17 @@
+//! The finalizer's Lambda: wires [`ebb_finalizer::handle`] to the runtime and to AWS.
+
+use ebb_finalizer::{Deps, handle};
+use ebb_store::aws::world;
+use ebb_store::lambda::read;
+use ebb_store::serve;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), lambda_runtime::Error> {
+    let (world, _) = world().await;
+    let deps = Deps { world };
+    serve(|payload| {
+        let deps = &deps;
+        async move { handle(read(payload)?, deps).await }
+    })
+    .await
+}
