@@ -74,6 +74,6 @@ def _custom_resources(stack: StackBuilder) -> None:
     handler(stack, "Handler")
     custom_resource(stack, "SeedData", "Handler", needs=["Carts"])
     custom_resource(stack, "SlowThing", "Handler", mode="later", Seconds=2)
-    bucket(stack, "Assets", objects=2)
+    bucket(stack, "Assets", objects=2, auto_delete=True)  # CDK tags what its cleaner empties
     custom_resource(stack, "AssetsCleaner", "Handler", kind="Custom::S3AutoDeleteObjects", needs=["Assets"],
                     BucketName=stack.physical("Assets"))
