@@ -45,6 +45,8 @@ pub fn settle(answer: StepResult, rules: &Rules, ctx: &Context<'_>, ongoing: Opt
     let (call, error) = match answer {
         Ok(Step::Pending { look_again, note, memo }) => {
             let memo = join(memo.or_else(|| ctx.memo.cloned()), None);
+            // An error that went by must not be counted on from its first time when it comes back: say that it is over.
+            let memo = memo.or_else(|| ongoing.map(|_| Value::Object(serde_json::Map::new())));
             return Ok(Step::Pending { look_again, note, memo });
         }
         Ok(step) => return Ok(step),
@@ -113,4 +115,54 @@ pub fn protected(message: impl Into<String>) -> StepError {
         message: message.into(),
         request_id: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use ebb_core::{ErrorClass, Step};
+    use serde_json::json;
+
+    use crate::testing::{Bench, Script};
+
+    const MAPPING: &[&str] = &["/event-source-mappings/6a1f"];
+
+    fn busy() -> Script {
+        let alive = json!({ "State": "Enabled" });
+        Script::new().json(MAPPING, 200, alive).json_error(MAPPING, "ResourceInUseException", "because it is in use")
+    }
+
+    /// `give_up_after_s` counts from the first time that rule matched for the resource: not over a time without it.
+    #[tokio::test]
+    async fn an_error_that_went_by_starts_anew() {
+        let mut bench = Bench::new("AWS::Lambda::EventSourceMapping", "6a1f", json!({}));
+        assert!(matches!(bench.step(&busy()).await, Ok(Step::Pending { .. })));
+        bench.pass(119);
+        assert!(matches!(bench.step(&busy()).await, Ok(Step::Pending { .. })), "not two minutes yet");
+        let mut late = Bench::new("AWS::Lambda::EventSourceMapping", "6a1f", json!({}));
+        late.memo.clone_from(&bench.memo);
+        late.pass(120);
+        assert_eq!(late.step(&busy()).await.unwrap_err().class, ErrorClass::Terminal);
+        let accepted = Script::new().json(MAPPING, 200, json!({ "State": "Enabled" })).json(MAPPING, 202, json!({}));
+        bench.step(&accepted).await.unwrap();
+        assert!(bench.memo.as_ref().is_some_and(|memo| memo.get("error").is_none()), "{:?}", bench.memo);
+    }
+
+    /// A pending answer without a memo clears an error that was remembered.
+    #[tokio::test]
+    async fn a_memo_of_nothing_but_an_error_is_emptied() {
+        let delete = &["DELETE", "/functions/orders"];
+        let get = &["GET", "/functions/orders"];
+        let mut bench = Bench::new("Custom::Thing", "x", json!({ "ServiceToken": "orders" }));
+        bench.memo = Some(json!({ "error": { "code": "Busy", "since": 1 } }));
+        bench.bucket = std::sync::Arc::new(ebb_store::MemoryBucket::plain("state", bench.clock.clone()));
+        let updating = json!({ "Configuration": { "State": "Pending" } });
+        assert!(matches!(bench.step(&Script::new().json(get, 200, updating)).await, Ok(Step::Pending { .. })));
+        assert!(bench.memo.as_ref().is_some_and(|memo| memo.get("error").is_none()));
+
+        let mut bench = Bench::new("AWS::Lambda::Function", "orders", json!({}));
+        bench.memo = Some(json!({ "error": { "code": "Busy", "since": 1 } }));
+        let conflict = Script::new().json_error(delete, "ResourceConflictException", "x");
+        bench.step(&conflict).await.unwrap();
+        assert_ne!(bench.memo.as_ref().unwrap()["error"]["since"], json!(1), "another error is counted from now");
+    }
 }

@@ -19,7 +19,7 @@ mod testing;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use ebb_core::{Context, DeleteError, Fence, Look, Provider, Resource, Step};
+use ebb_core::{Code, Context, DeleteError, Fence, Look, Provider, Resource, Step};
 use ebb_store::Bucket;
 
 pub use call::{CallError, StepError, StepResult};
@@ -64,6 +64,11 @@ impl Providers {
 #[async_trait]
 impl Provider for Providers {
     async fn step(&self, resource: &Resource, ctx: &Context<'_>) -> Result<Step, DeleteError> {
+        // What is not found in another region says nothing, and some deletes succeed for what they do not know.
+        if resource.region != self.clients.region() {
+            let message = format!("recorded in {}, but the calls would go to {}", resource.region, self.clients.region());
+            return Err(DeleteError::refused(Code::WrongRegion, message));
+        }
         let road = road(resource)?;
         let (inner, budget) = budget::split(ctx.memo);
         let ctx = Context { memo: inner.as_ref(), ..*ctx };
@@ -91,4 +96,22 @@ impl Provider for Providers {
 /// Runs `future` with `fence` before every mutating call of the clients in it.
 pub async fn fenced<T>(fence: Arc<dyn Fence>, future: impl Future<Output = T>) -> T {
     with_fence(fence, future).await
+}
+
+#[cfg(test)]
+mod tests {
+    use ebb_core::Code;
+    use serde_json::json;
+
+    use crate::testing::{Bench, Script};
+
+    /// The client's region is compared with the recorded one before any call.
+    #[tokio::test]
+    async fn a_resource_of_another_region_is_not_asked_for() {
+        let mut bench = Bench::new("AWS::SQS::Queue", "https://q/orders", json!({}));
+        bench.resource.region = "eu-west-1".into();
+        let script = Script::new();
+        assert_eq!(bench.step(&script).await.unwrap_err().code, Code::WrongRegion.name());
+        assert_eq!(script.seen(), Vec::<String>::new());
+    }
 }
