@@ -50,6 +50,13 @@ pub fn find(name: &str) -> Option<&'static TypeDef> {
 mod tests {
     use super::*;
 
+    /// The planner, which does not link this crate, knows whom to look at before the first delete.
+    #[test]
+    fn the_plan_looks_at_what_can_be_looked_at() {
+        let looks: Vec<&str> = types().iter().filter(|def| def.look.is_some()).map(|def| def.name).collect();
+        assert_eq!(looks, ebb_core::plan::LOOKED_AT);
+    }
+
     #[test]
     fn every_type_stands_once_and_says_what_it_calls() {
         assert!(types().windows(2).all(|w| w[0].name < w[1].name), "a type stands twice");
