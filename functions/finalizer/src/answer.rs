@@ -83,7 +83,8 @@ fn plan(record: &RunRecord, forecast: Option<&Forecast>) -> Value {
             return plan;
         }
         // The longest list gives way.
-        let Some((_, list, cut)) = lists.iter_mut().max_by_key(|(_, list, _)| list.len()).filter(|(_, l, _)| !l.is_empty()) else {
+        let Some((_, list, cut)) = lists.iter_mut().max_by_key(|(_, list, _)| list.len()).filter(|(_, l, _)| !l.is_empty())
+        else {
             return plan;
         };
         let keep = list.len() - list.len().div_ceil(4);
@@ -113,7 +114,8 @@ mod tests {
     fn a_failed_run_says_what_happened_and_what_to_do() {
         let mut record = record();
         record.resources.insert("S/A".into(), resource("AWS::SQS::Queue", Status::Failed));
-        let answer = of_record(&ended(record, Ending::Partial, Some("partially destroyed: 0 deleted, 1 failed")), &written(), None);
+        let answer =
+            of_record(&ended(record, Ending::Partial, Some("partially destroyed: 0 deleted, 1 failed")), &written(), None);
         assert_eq!((answer.next, answer.error.as_deref()), (FinishNext::Fail, Some("Partial")));
         let output = json!({
             "result": "Partial", "exitClass": 2, "runId": "20261206T051640000Z-1a2b3c4d",

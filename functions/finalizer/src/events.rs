@@ -65,8 +65,7 @@ pub(crate) fn run_events(record: &RunRecord) -> RunEvents {
     events.extend(dated.into_iter().map(|(_, event)| event));
 
     let count = |wanted: &[Status]| rows.iter().filter(|(_, r)| wanted.contains(&r.status)).count() as u32;
-    let counts =
-        Counts::of(count(&[Status::Deleted]), count(&[Status::Failed, Status::Blocked]), count(&[Status::Skipped]));
+    let counts = Counts::of(count(&[Status::Deleted]), count(&[Status::Failed, Status::Blocked]), count(&[Status::Skipped]));
     let error = (!ending.succeeds()).then(|| {
         let message = ended.and_then(|ended| ended.message.as_deref()).unwrap_or(ending.meaning());
         EventError::new(ending.name(), message, None, None)

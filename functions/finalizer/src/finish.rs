@@ -50,7 +50,9 @@ impl Desk<'_> {
         let Some(said) = said else {
             return Ok(match held || self.run.dry_run {
                 true => self.lost("there is no record of the run").await,
-                false => answer::without_record(self.run, Ending::Error, "the run never began: it has neither a record nor a lock"),
+                false => {
+                    answer::without_record(self.run, Ending::Error, "the run never began: it has neither a record nor a lock")
+                }
             });
         };
         self.release().await;

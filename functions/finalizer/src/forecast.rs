@@ -1,4 +1,4 @@
-//! What a dry run foretells: cdkd's levels and the typical time of the longest chain, from the states as they are now.
+//! What a dry run foretells: the order of the deletes and the typical time of the longest chain, from the states as they are now.
 //! Read-only and at best effort: a state that cannot be read leaves the plan without them.
 
 use ebb_core::plan::Weights;
@@ -23,12 +23,50 @@ pub(crate) async fn forecast(bucket: &dyn Bucket, record: &RunRecord) -> Option<
         nodes.extend(file.doc.rows().map(|row| Node { id: format!("{stack}/{}", row.logical_id), stack: stack.clone(), row }));
     }
     let graph = Graph::build(nodes).ok()?;
-    let goes = |id: &str| record.resources.get(id).is_none_or(|r| r.status != Status::Retained);
-    let ids = |level: Vec<usize>| -> Vec<String> {
-        let mut ids: Vec<String> = level.into_iter().map(|n| graph.nodes()[n].id.clone()).filter(|id| goes(id)).collect();
-        ids.sort_unstable();
-        ids
-    };
-    let levels = graph.levels().into_iter().map(ids).filter(|level| !level.is_empty()).collect();
-    Some(Forecast { levels, longest_path_seconds: Weights::of(&graph).longest().ceil() as u64 })
+    Some(Forecast { levels: levels(&graph, record), longest_path_seconds: Weights::of(&graph).longest().ceil() as u64 })
+}
+
+/// Each row as early as it can be: in the level after the last row that needs it. What is kept holds nothing up.
+fn levels(graph: &Graph, record: &RunRecord) -> Vec<Vec<String>> {
+    let id = |node: usize| graph.nodes()[node].id.as_str();
+    let goes = |node: usize| record.resources.get(id(node)).is_none_or(|r| r.status != Status::Retained);
+    let mut level = vec![0; graph.nodes().len()];
+    let mut levels: Vec<Vec<String>> = Vec::new();
+    for &node in graph.in_order() {
+        level[node] = graph.needed_by(node).iter().map(|&by| level[by] + usize::from(goes(by))).max().unwrap_or(0);
+        if goes(node) {
+            levels.resize(levels.len().max(level[node] + 1), Vec::new());
+            levels[level[node]].push(id(node).to_owned());
+        }
+    }
+    levels.iter_mut().for_each(|ids| ids.sort_unstable());
+    levels
+}
+
+#[cfg(test)]
+mod tests {
+    use ebb_core::StateDoc;
+    use ebb_core::state::Layout;
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::{record, resource};
+
+    /// What is free goes at once; what is kept holds nothing up.
+    #[test]
+    fn a_row_is_in_the_level_after_what_needs_it() {
+        let row =
+            |needs: &[&str]| json!({"physicalId": "x", "resourceType": "AWS::X::Y", "properties": {}, "dependencies": needs});
+        let rows = json!({
+            "Last": row(&[]), "Mid": row(&["Last"]), "First": row(&["Mid"]), "Free": row(&[]), "Kept": row(&["Under"]),
+            "Under": row(&[]),
+        });
+        let body = json!({"version": 9, "stackName": "S", "region": "us-west-2", "resources": rows}).to_string();
+        let doc = StateDoc::parse(body.as_bytes(), Layout::Regional).unwrap();
+        let node = |row: ebb_core::state::Row| Node { id: format!("S/{}", row.logical_id), stack: "S".into(), row };
+        let graph = Graph::build(doc.rows().map(node).collect()).unwrap();
+        let mut record = record();
+        record.resources.insert("S/Kept".into(), resource("AWS::X::Y", Status::Retained));
+        assert_eq!(levels(&graph, &record), [vec!["S/First", "S/Free", "S/Under"], vec!["S/Mid"], vec!["S/Last"]]);
+    }
 }

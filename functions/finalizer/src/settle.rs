@@ -19,7 +19,11 @@ const PAUSE: Duration = Duration::from_secs(2);
 
 /// Whether every lock of the run's stacks is ours, open or closed, with lease left. `Err` of the inner result says why not;
 /// the outer error means that it is not known.
-pub(crate) async fn may_settle(bucket: &dyn Bucket, clock: &dyn Clock, record: &RunRecord) -> Result<Result<(), Refusal>, Failure> {
+pub(crate) async fn may_settle(
+    bucket: &dyn Bucket,
+    clock: &dyn Clock,
+    record: &RunRecord,
+) -> Result<Result<(), Refusal>, Failure> {
     let root = record.run.key();
     let mut keys = BTreeSet::from([root.clone()]);
     keys.extend(record.stacks.keys().map(|stack| root.sibling(stack)));
@@ -38,7 +42,10 @@ pub(crate) async fn may_settle(bucket: &dyn Bucket, clock: &dyn Clock, record: &
 async fn holds(bucket: &dyn Bucket, clock: &dyn Clock, key: &StackKey, record: &RunRecord) -> Result<Result<(), Shut>, Failure> {
     for _ in 0..TRIES {
         let view = read_fence(bucket, clock, key, &record.run).await.map_err(|error| {
-            Failure::new(Ending::LockError.name(), &format!("whether the lock of {} is still ours is not known: {error}", key.stack))
+            Failure::new(
+                Ending::LockError.name(),
+                &format!("whether the lock of {} is still ours is not known: {error}", key.stack),
+            )
         })?;
         match view {
             view if view.may_settle() => return Ok(Ok(())),

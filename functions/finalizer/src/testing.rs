@@ -97,7 +97,8 @@ pub(crate) fn partial() -> RunRecord {
         ..resource
     };
     let named = |resource: ResourceRecord, id: &str| ResourceRecord { physical_id: id.into(), ..resource };
-    let hook = because(resource("Custom::Seed", Status::Skipped), "HandlerFailed", "Delete handler reported FAILED — resource unproven");
+    let hook =
+        because(resource("Custom::Seed", Status::Skipped), "HandlerFailed", "Delete handler reported FAILED — resource unproven");
     let in_use = "a resource <dependency> & its \"lock\" are in use";
     let network = resource("AWS::EC2::NatGateway", Status::Deleted);
     let key = resource("AWS::KMS::Key", Status::Deleted);
@@ -123,7 +124,11 @@ pub(crate) fn partial() -> RunRecord {
         ),
         (
             "S~Child/Role".into(),
-            because(at(resource("AWS::IAM::Role", Status::Failed), 13_000, 14_000, 3), "MalformedPhysicalId", "the state records none"),
+            because(
+                at(resource("AWS::IAM::Role", Status::Failed), 13_000, 14_000, 3),
+                "MalformedPhysicalId",
+                "the state records none",
+            ),
         ),
     ]);
     if let Some(child) = record.resources.get_mut("S/Child") {
@@ -149,7 +154,10 @@ pub(crate) fn dry() -> RunRecord {
     record.resources = BTreeMap::from([
         ("S/Queue".into(), resource("AWS::SQS::Queue", Status::Waiting)),
         ("S/Table".into(), table),
-        ("S/Role".into(), ResourceRecord { reason: Some("kept by its DeletionPolicy".into()), ..resource("AWS::IAM::Role", Status::Retained) }),
+        (
+            "S/Role".into(),
+            ResourceRecord { reason: Some("kept by its DeletionPolicy".into()), ..resource("AWS::IAM::Role", Status::Retained) },
+        ),
     ]);
     record.ended = Some(Ended { result: Ending::DryRun, at: T + 61_000, message: None });
     record

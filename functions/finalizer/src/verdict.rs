@@ -56,7 +56,7 @@ pub(crate) fn verdict(record: &RunRecord, said: Option<&Said>, problem: Option<&
         return refused(refusal.clone());
     }
     if record.run.dry_run {
-        return (Ending::DryRun, None);
+        return (Ending::DryRun, foretold(record));
     }
     let left = record.resources.values().filter(|r| !r.status.is_settled()).count();
     if left > 0 {
@@ -72,16 +72,24 @@ pub(crate) fn verdict(record: &RunRecord, said: Option<&Said>, problem: Option<&
     }
 }
 
+/// What a person has to know before the real run.
+fn foretold(record: &RunRecord) -> Option<String> {
+    let guarded = record.resources.values().filter(|r| r.looked.as_ref().is_some_and(|looked| looked.code.is_some())).count();
+    let options = &record.run.options;
+    let then = match options.skip_guarded {
+        true => "would be left, with what it needs",
+        false => "would make the run refuse before its first delete",
+    };
+    (guarded > 0).then(|| format!("{}; {guarded} protected or guarded resource(s) {then}", Ending::DryRun.meaning()))
+}
+
 /// cdkd's summary: what is zero is left out, but for deleted.
 fn summary(record: &RunRecord) -> String {
     let count = |status: Status| record.resources.values().filter(|r| r.status == status).count();
     let mut parts = vec![format!("{} deleted", count(Status::Deleted))];
-    for (status, word) in [
-        (Status::Retained, "retained"),
-        (Status::Skipped, "skipped"),
-        (Status::Failed, "failed"),
-        (Status::Blocked, "blocked"),
-    ] {
+    for (status, word) in
+        [(Status::Retained, "retained"), (Status::Skipped, "skipped"), (Status::Failed, "failed"), (Status::Blocked, "blocked")]
+    {
         parts.extend(Some(count(status)).filter(|n| *n > 0).map(|n| format!("{n} {word}")));
     }
     text::display(&parts.join(", "))
@@ -149,6 +157,18 @@ mod tests {
             assert_eq!(verdict(record, said, problem).0, ending);
             assert_eq!(is_clean(record, said), clean, "{ending}");
         }
+    }
+
+    /// What would refuse is named before anything is deleted.
+    #[test]
+    fn a_dry_run_says_that_the_real_one_would_refuse() {
+        let mut record = crate::testing::dry();
+        let message = |record: &RunRecord| verdict(record, None, None).1;
+        assert!(message(&record).unwrap().contains("1 protected or guarded resource(s) would make the run refuse"));
+        record.run.options.skip_guarded = true;
+        assert!(message(&record).unwrap().contains("would be left"));
+        record.resources.remove("S/Table");
+        assert_eq!(message(&record), None);
     }
 
     #[test]

@@ -71,6 +71,8 @@ fn worked(change: impl FnOnce(&mut RunRecord)) -> Bed {
     bed.put(&key("S").exports_index(), &exports.to_string());
     bed.put(&response_keys(&record.run, "S", "Hook", 1)[0], &json!({"Status": "SUCCESS", "Data": {"p": SECRET}}).to_string());
     bed.put("cdkd/Other/us-west-2/state.json", "{}");
+    // A legacy record that could not be removed when the first trimmed state was written.
+    bed.put(&key("S").legacy_state(), &state("S", &root));
     bed.take_locks(&STACKS);
     bed.store(&record);
     bed
@@ -385,11 +387,9 @@ async fn an_error_of_the_drive_is_the_result() {
 #[tokio::test(start_paused = true)]
 async fn a_run_without_a_record() {
     let cause = r#"{"result":"MalformedState","message":"row X"}"#;
-    for (said, locked, error) in [
-        (Some(("MalformedState", cause)), true, "MalformedState"),
-        (None, true, "RunRecordLost"),
-        (None, false, "Error"),
-    ] {
+    for (said, locked, error) in
+        [(Some(("MalformedState", cause)), true, "MalformedState"), (None, true, "RunRecordLost"), (None, false, "Error")]
+    {
         let bed = worked(|_| {});
         bed.remove(&key("S").run_record(&bed.run.run_id));
         if !locked {

@@ -43,14 +43,21 @@ pub(super) fn of_run(record: &RunRecord, ending: Ending) -> Vec<String> {
     let mut todo = vec![ending.todo().to_owned()];
     if !record.run.dry_run {
         if has(Status::Skipped) {
-            todo.push("repair the records of what was skipped, or drop them with `cdkd state orphan`: a skip does not mend itself".into());
+            todo.push(
+                "repair the records of what was skipped, or drop them with `cdkd state orphan`: a skip does not mend itself"
+                    .into(),
+            );
         }
         if has(Status::Failed) {
             todo.push("mend what made resources fail; starting again tries them again".into());
         }
     }
-    if record.resources.values().any(|r| r.status == Status::Skipped && ebb_core::provider::is_custom_resource(&r.resource_type)) {
-        todo.push("do not delete a skipped custom resource's handler by hand: without it the next run takes the resource for gone".into());
+    if record.resources.values().any(|r| r.status == Status::Skipped && ebb_core::provider::is_custom_resource(&r.resource_type))
+    {
+        todo.push(
+            "do not delete a skipped custom resource's handler by hand: without it the next run takes the resource for gone"
+                .into(),
+        );
     }
     todo
 }
@@ -65,9 +72,25 @@ mod tests {
         assert!(BY_CODE.windows(2).all(|w| w[0].0 < w[1].0));
         use Code::*;
         for code in [
-            MalformedPhysicalId, MissingAddress, MaskedAddress, NoProvider, ResourceTimeout, DataGuard, Protected,
-            FinalSnapshotFailed, FinalSnapshotTimeout, FinalSnapshotUnsupported, UnknownDeletionPolicy, WorkerCrashed,
-            WrongRegion, HandlerFailed, HandlerDidNotComplete, NoServiceToken, NoProperties, BadServiceToken, OwnResource,
+            MalformedPhysicalId,
+            MissingAddress,
+            MaskedAddress,
+            NoProvider,
+            ResourceTimeout,
+            DataGuard,
+            Protected,
+            FinalSnapshotFailed,
+            FinalSnapshotTimeout,
+            FinalSnapshotUnsupported,
+            UnknownDeletionPolicy,
+            WorkerCrashed,
+            WrongRegion,
+            HandlerFailed,
+            HandlerDidNotComplete,
+            NoServiceToken,
+            NoProperties,
+            BadServiceToken,
+            OwnResource,
             Guarded,
         ] {
             assert!(of_code(&code.name()).is_some(), "{code:?}");

@@ -40,9 +40,10 @@ pub(super) fn page(report: &Report) -> String {
     page.table(
         "Still in AWS",
         &["resource", "type", "physical id", "what"],
-        report.leftovers.iter().map(|left| {
-            vec![escape(&left.id), escape(&left.resource_type), code(&left.physical_id), escape(&left.what)]
-        }),
+        report
+            .leftovers
+            .iter()
+            .map(|left| vec![escape(&left.id), escape(&left.resource_type), code(&left.physical_id), escape(&left.what)]),
     );
     page.section("Warnings", report.warnings.iter().map(|warning| escape(warning)));
     if let Some(plan) = &report.plan {
@@ -108,7 +109,8 @@ fn about(page: &mut Page, report: &Report) {
         ("execution", run.execution.clone()),
         ("started", report.started_at.clone()),
         ("ended", format!("{}, after {}", report.ended_at, duration(report.duration_ms))),
-        ("waves", format!("{} in {} drives", report.waves, report.drives)),
+        ("waves", report.waves.to_string()),
+        ("drives", report.drives.to_string()),
         ("lock", run.lock_owner.clone()),
         ("account", run.account.clone()),
         ("state", format!("s3://{}, prefix {}", run.bucket, run.prefix)),
