@@ -143,6 +143,9 @@ impl Script {
                 "test", "test", None, None, "test",
             )))
             .retry_config(aws_config::retry::RetryConfig::disabled())
+            .timeout_config(
+                aws_config::timeout::TimeoutConfig::builder().operation_timeout(ebb_store::session::OPERATION_TIMEOUT).build(),
+            )
             .http_client(SharedHttpClient::new(self.clone()))
             .build()
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use aws_sdk_lambda::config::StalledStreamProtectionConfig;
 use aws_sdk_lambda::types::InvocationType;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
@@ -55,7 +56,11 @@ pub(super) enum Sent {
 pub(super) async fn invoke(clients: &Clients, function: &str, body: String) -> Sent {
     let timeouts =
         TimeoutConfig::builder().operation_timeout(LISTEN).operation_attempt_timeout(LISTEN).read_timeout(LISTEN).build();
-    let once = aws_sdk_lambda::config::Builder::new().retry_config(RetryConfig::disabled()).timeout_config(timeouts);
+    // A handler at work sends nothing: that is no stalled stream.
+    let once = aws_sdk_lambda::config::Builder::new()
+        .retry_config(RetryConfig::disabled())
+        .timeout_config(timeouts)
+        .stalled_stream_protection(StalledStreamProtectionConfig::disabled());
     let call = clients.lambda().invoke().function_name(function).invocation_type(InvocationType::RequestResponse);
     match call.payload(body.into_bytes().into()).customize().config_override(once).send().await {
         Ok(answer) if answer.function_error().is_some() => Sent::Answered(Answer::Incomplete),

@@ -118,9 +118,11 @@ async fn a_bucket_that_cannot_be_read_before_the_delivery_is_an_error() {
 #[tokio::test(start_paused = true)]
 async fn an_invocation_without_an_answer_is_not_repeated() {
     let broken = || ready().with_headers(INVOKE, 500, r#"{"message":"x"}"#, &[("x-amzn-errortype", "ServiceException")]);
-    for script in [ready().lost(INVOKE), broken()] {
+    for (script, listened) in [(ready().lost(INVOKE), 45), (broken(), 0)] {
         let mut custom = with_function();
+        let before = tokio::time::Instant::now();
         pending(custom.step(&script).await);
+        assert_eq!(before.elapsed().as_secs(), listened, "longer than other calls, and once");
         script.assert_done();
         assert_eq!(script.seen().len(), 2, "one look, one invocation: {:?}", script.seen());
         custom.bench.memo = None;
