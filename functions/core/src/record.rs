@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::Millis;
 use crate::ending::{Ending, Refusal};
 use crate::payload::PlanNext;
 use crate::run::Run;
 use crate::status::Status;
 use crate::wave::Outcome;
-use crate::Millis;
 
 /// The record's format. A newer one is refused; each release reads the one before.
 pub const RECORD_VERSION: u64 = 1;
@@ -203,7 +203,8 @@ impl RunRecord {
 
     /// A stack's rows by logical id.
     pub fn in_stack<'a>(&'a self, stack: &'a str) -> impl Iterator<Item = (&'a str, &'a ResourceRecord)> {
-        self.resources.iter().filter_map(move |(id, r)| Some((id.strip_prefix(stack)?.strip_prefix('/')?, r)))
+        let from = format!("{stack}/");
+        self.resources.range(from..).map_while(move |(id, r)| Some((id.strip_prefix(stack)?.strip_prefix('/')?, r)))
     }
 
     /// Reads a record, refusing one of a newer release.

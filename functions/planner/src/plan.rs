@@ -30,13 +30,14 @@ const TRY_AGAIN_SECONDS: u64 = 15;
 /// Answers a drive.
 pub(crate) async fn plan(request: &PlanRequest, deps: &Deps) -> Result<PlanAnswer, Failure> {
     let run = &request.run;
-    let bucket = deps.world.accounts.bucket(run).await?;
     let mut warm = std::mem::take(&mut *deps.warm.lock().unwrap_or_else(std::sync::PoisonError::into_inner));
     if warm.run_id != run.run_id {
         warm = Warm { run_id: run.run_id.clone(), files: Files::default() };
     }
-    let planner = Planner { deps, bucket: &*bucket, run };
-    let answer = planner.answer(request, &mut warm.files).await;
+    let answer = match deps.world.accounts.bucket(run).await {
+        Ok(bucket) => Planner { deps, bucket: &*bucket, run }.answer(request, &mut warm.files).await,
+        Err(refusal) => Err(refusal),
+    };
     *deps.warm.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = warm;
     Ok(match answer {
         Ok(answer) => {
@@ -91,28 +92,39 @@ impl Planner<'_> {
         if record.step < request.step {
             return Err(lost("it is older than what the drive has seen"));
         }
-        self.in_line(&record, files).await?;
+        match self.in_line(&record, files).await {
+            // Another delivery of this plan may have gone on meanwhile; its record says so.
+            Err(refusal) if refusal.ending == Ending::StateConflict => {
+                return self.overtaken(record.step, request, files).await?.ok_or(refusal);
+            }
+            done => done?,
+        }
+        if record.step > request.step {
+            return self.said(&record, files);
+        }
         let graph = self.graph(files)?;
         let weights = Weights::of(&graph);
-        if record.step > request.step {
-            return Ok(said(&record, &graph, &weights));
-        }
+        let asked = record.step;
         let moment = Moment { now: clock.now(), drive: request.drive, paused: self.deps.rails.paused };
         let mut next = plan::advance(record, &graph, &weights, &request.results, moment);
         self.claim_states(&mut next, files);
         match record_file::write(self.bucket, clock, &next, Some(&etag)).await {
             Ok(_) => {}
-            Err(RecordWriteError::Changed) => return self.overtaken(request, files).await,
-            Err(RecordWriteError::Failed(error)) => return Err(Refusal::new(Ending::Error, error.to_string())),
+            Err(RecordWriteError::Changed) => {
+                return self.overtaken(asked, request, files).await?.ok_or_else(|| lost("somebody else wrote it"));
+            }
+            Err(RecordWriteError::Failed(error)) => return Err(error.refusal()),
         }
         self.in_line(&next, files).await?;
-        Ok(said(&next, &graph, &weights))
+        self.said(&next, files)
     }
 
     /// The first plan: everything the check refused is refused again, now under the lock.
     async fn begin(&self, request: &PlanRequest, files: &mut Files) -> Result<PlanAnswer, Refusal> {
         let clock = &*self.deps.world.clock;
-        let tree = lock::tree(self.bucket, self.run).await.map_err(|error| Refusal::new(Ending::Error, error.to_string()))?;
+        // What a first delivery read before its claim failed does not count.
+        *files = Files::default();
+        let tree = lock::tree(self.bucket, self.run).await.map_err(|error| error.refusal())?;
         self.fence(tree.into_iter()).await?;
         // The check has seen to it that a record without a region is torn down only where a person said it lives.
         let surveyed = survey(self.bucket, self.run, &self.deps.rails, true).await;
@@ -128,11 +140,13 @@ impl Planner<'_> {
         self.claim_states(&mut record, files);
         match record_file::write(self.bucket, clock, &record, None).await {
             Ok(_) => {}
-            Err(RecordWriteError::Changed) => return self.overtaken(request, files).await,
-            Err(RecordWriteError::Failed(error)) => return Err(Refusal::new(Ending::Error, error.to_string())),
+            Err(RecordWriteError::Changed) => {
+                return self.overtaken(0, request, files).await?.ok_or_else(|| lost("somebody else wrote it"));
+            }
+            Err(RecordWriteError::Failed(error)) => return Err(error.refusal()),
         }
         self.in_line(&record, files).await?;
-        Ok(said(&record, &graph, &weights))
+        self.said(&record, files)
     }
 
     fn empty_record(&self) -> Result<RunRecord, Refusal> {
@@ -152,20 +166,20 @@ impl Planner<'_> {
                 row.status = Status::Failed;
                 row.code = Some(refusal.ending.name().into());
                 row.reason = Some(refusal.message);
+                row.ended_at = record.at;
             }
         }
         (record, survey.graph)
     }
 
-    /// Another delivery of this plan claimed the step first: answer what it claimed.
-    async fn overtaken(&self, request: &PlanRequest, files: &mut Files) -> Result<PlanAnswer, Refusal> {
+    /// Another delivery of this plan claimed a step after `seen` first: answer what it claimed. `None` when none did.
+    async fn overtaken(&self, seen: u64, request: &PlanRequest, files: &mut Files) -> Result<Option<PlanAnswer>, Refusal> {
         let recorded = record_file::read(self.bucket, self.run).await?.ok_or_else(|| lost("it went away"))?;
-        if recorded.record.step <= request.step {
-            return Err(lost("somebody else wrote it"));
+        if recorded.record.step <= seen.max(request.step) {
+            return Ok(None);
         }
         self.in_line(&recorded.record, files).await?;
-        let graph = self.graph(files)?;
-        Ok(said(&recorded.record, &graph, &Weights::of(&graph)))
+        self.said(&recorded.record, files).map(Some)
     }
 
     /// Every lock of the run is ours, open and fresh enough; else the drive ends here. A dry run has none.
@@ -176,7 +190,7 @@ impl Planner<'_> {
         let clock = &*self.deps.world.clock;
         for key in keys.filter(|key| *key != self.run.key()).chain([self.run.key()]) {
             let view = lock::read_fence(self.bucket, clock, &key, self.run).await;
-            let view = view.map_err(|error| Refusal::new(Ending::Error, error.to_string()))?;
+            let view = view.map_err(|error| error.refusal())?;
             if !view.is_open(clock.now()) {
                 let why = match view {
                     FenceView::Shut(shut) => shut.to_string(),
@@ -200,6 +214,15 @@ impl Planner<'_> {
         Graph::build(nodes(files.all().map(|file| (&file.key.stack, file))))
     }
 
+    /// The answer, made from the record and the states that go with it and from nothing else, so that every repetition of
+    /// it is the same.
+    fn said(&self, record: &RunRecord, files: &Files) -> Result<PlanAnswer, Refusal> {
+        match record.answer.next {
+            PlanNext::Wave => Ok(said(record, &self.graph(files)?)),
+            _ => Ok(said(record, &Graph::build(Vec::new())?)),
+        }
+    }
+
     /// Names, by digest, the bodies that belong to the step.
     fn claim_states(&self, record: &mut RunRecord, files: &Files) {
         let stacks: Vec<String> = record.stacks.keys().cloned().collect();
@@ -213,13 +236,13 @@ impl Planner<'_> {
     }
 }
 
-/// What the record says is to be done: the first answer and every repetition.
-fn said(record: &RunRecord, graph: &Graph, weights: &Weights) -> PlanAnswer {
+/// What the record says is to be done.
+fn said(record: &RunRecord, graph: &Graph) -> PlanAnswer {
     let mut answer = blank(record.answer.next, record.step);
     match record.answer.next {
         PlanNext::Wave => {
             answer.wave = Some(record.wave);
-            answer.items = plan::items(record, graph, weights);
+            answer.items = plan::items(record, graph, &Weights::of(graph));
         }
         PlanNext::Wait => answer.seconds = Some(record.answer.seconds.max(1)),
         PlanNext::Finish => {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use ebb_core::rails::Rails;
-use ebb_core::state::{Policy, RegionNote};
+use ebb_core::state::{Policy, RegionNote, Row};
 use ebb_core::{Ending, Graph, Node, Refusal, Run, text};
 use ebb_store::state_file::{self, StateFile};
 use ebb_store::{Bucket, find_consumers};
@@ -79,8 +79,9 @@ async fn nested(
         let mut rows = Vec::new();
         for stack in &level {
             let children = files.get(stack).into_iter().flat_map(|file| file.doc.rows());
-            // What stays is not taken apart.
-            let children = children.filter(|row| row.is_nested_stack() && row.policy() != Policy::Retain);
+            // What stays is not taken apart, nor what has a policy that is not known.
+            let goes = |row: &Row| matches!(row.policy(), Policy::Delete | Policy::Snapshot);
+            let children = children.filter(|row| row.is_nested_stack() && goes(row));
             rows.extend(children.map(|row| (stack.clone(), row.logical_id)));
         }
         if rows.is_empty() {
@@ -138,7 +139,8 @@ async fn refuse_imported(
 ) -> Result<(), Refusal> {
     for (stack, file) in files.iter().filter(|(_, file)| !file.doc.output_names().is_empty()) {
         let found = find_consumers(bucket, &file.key).await.map_err(|error| {
-            Refusal::new(Ending::Error, format!("whether others import from {} could not be read: {error}", text::display(stack)))
+            let what = format!("whether others import from {} could not be read: {error}", text::display(stack));
+            Refusal::new(error.refusal().ending, what)
         })?;
         warnings.extend(found.warnings);
         let outside: Vec<String> = found

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use ebb_core::Millis;
+use ebb_core::{Ending, Millis, Refusal};
 
 /// On what condition a write or delete may happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,6 +115,18 @@ pub struct BucketError {
     pub code: String,
     /// The service's message.
     pub message: String,
+}
+
+impl BucketError {
+    /// What it means for a run that cannot go on without the call: a person's to mend, or to be tried again (`Error`).
+    pub fn refusal(&self) -> Refusal {
+        let ending = match self.kind {
+            BucketErrorKind::Denied => Ending::AccessDenied,
+            BucketErrorKind::NoSuchBucket => Ending::BucketNotFound,
+            _ => Ending::Error,
+        };
+        Refusal::new(ending, self.to_string())
+    }
 }
 
 /// The state bucket.

@@ -57,9 +57,11 @@ pub async fn bring_in_line(
     files: &mut Files,
 ) -> Result<Vec<String>, Refusal> {
     let mut warnings = Vec::new();
-    for (stack, ledger) in &record.stacks {
+    // Nested stacks first: a parent drops its row only after the child's clean end.
+    for (stack, ledger) in record.stacks.iter().rev() {
         let key = record.run.key().sibling(stack);
-        if files.known.get(stack).is_none_or(|(digest, _)| *digest != ledger.after) && !files.removed.contains(stack) {
+        let is_of_step = |(digest, _): &(String, StateFile)| *digest == ledger.after || *digest == ledger.before;
+        if !files.known.get(stack).is_some_and(is_of_step) && !files.removed.contains(stack) {
             files.known.remove(stack);
             if let Some(file) = state_file::read(bucket, &key).await? {
                 files.remember(stack, file);
@@ -75,7 +77,7 @@ pub async fn bring_in_line(
                 let written =
                     state_file::write_trimmed(bucket, clock, file, body.clone()).await.map_err(|error| match error {
                         WriteError::Conflict(_) => conflict(&key, &error.to_string()),
-                        WriteError::Failed(_) => Refusal::new(Ending::Error, error.to_string()),
+                        WriteError::Failed(error) => error.refusal(),
                     })?;
                 warnings.extend(written.warnings);
                 let doc = StateDoc::parse(&body, ebb_core::state::Layout::Regional)?;
@@ -87,8 +89,9 @@ pub async fn bring_in_line(
             None => return Err(conflict(&key, "the state is gone")),
             Some(_) => return Err(conflict(&key, "the state is not the one this run wrote")),
         }
-        if ledger.removed && files.removed.insert(stack.clone()) {
+        if ledger.removed && !files.removed.contains(stack) {
             warnings.extend(remove(bucket, clock, &key, files).await?);
+            files.removed.insert(stack.clone());
         }
     }
     Ok(warnings)

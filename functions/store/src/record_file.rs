@@ -34,7 +34,7 @@ const TRIES: u32 = 4;
 /// The record of a run; `None` when there is none. One that belongs to another execution, or that cannot be read, is lost.
 pub async fn read(bucket: &dyn Bucket, run: &Run) -> Result<Option<Recorded>, Refusal> {
     let key = run.key().run_record(&run.run_id);
-    let object = bucket.get(&key).await.map_err(|error| unreadable(&error))?;
+    let object = bucket.get(&key).await.map_err(|error| error.refusal())?;
     let Some(object) = object else { return Ok(None) };
     let lost = |why: String| Refusal::new(Ending::RunRecordLost, format!("{key}: {why}"));
     let record = RunRecord::parse(&object.body).map_err(|error: RecordError| lost(error.to_string()))?;
@@ -74,11 +74,6 @@ pub async fn write(
         }
         clock.sleep(Duration::from_millis(200 * u64::from(tried))).await;
     }
-}
-
-fn unreadable(error: &BucketError) -> Refusal {
-    let ending = if error.kind == BucketErrorKind::Denied { Ending::AccessDenied } else { Ending::Error };
-    Refusal::new(ending, error.to_string())
 }
 
 fn unwritable(key: &str, error: &serde_json::Error) -> BucketError {

@@ -2,11 +2,11 @@
 //! frontier needs because nothing waits for a whole level (a custom resource's handler still needs its role's policy,
 //! which nothing depends on).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
-use super::references::{Reference, at, strings};
+use super::references::{Reference, at, walk};
 use super::{Edge, Index, Node};
 
 /// All computed edges.
@@ -30,32 +30,32 @@ struct Scope<'a> {
     members: Vec<usize>,
     /// Role name → its row.
     roles: HashMap<&'a str, usize>,
-    /// Role name → the rows of policies that stand in it.
-    policies: HashMap<&'a str, Vec<usize>>,
+    /// A role's row → the rows of policies that stand in it.
+    policies: HashMap<usize, Vec<usize>>,
     /// Function name → its row.
     functions: HashMap<&'a str, usize>,
 }
 
 impl<'a> Scope<'a> {
     fn of(nodes: &'a [Node], index: &'a Index, stack: &'a str) -> Self {
-        let members = (0..nodes.len()).filter(|&n| nodes[n].stack == stack).collect();
-        let named = |resource_type: &str| -> HashMap<&'a str, usize> {
-            index
-                .of_type(stack, resource_type)
-                .iter()
-                .filter_map(|&n| nodes[n].row.physical_id.as_deref().map(|id| (name_in(id), n)))
-                .collect()
-        };
-        let roles = named("AWS::IAM::Role");
-        let functions = named("AWS::Lambda::Function");
-        let mut scope = Scope { nodes, index, stack, members, roles, policies: HashMap::new(), functions };
+        let members = index.members(stack);
+        let mut scope =
+            Scope { nodes, index, stack, members, roles: HashMap::new(), policies: HashMap::new(), functions: HashMap::new() };
+        scope.roles = scope.by_physical_id("AWS::IAM::Role", name_in);
+        scope.functions = scope.by_physical_id("AWS::Lambda::Function", name_in);
         scope.policies = scope.policies_by_role();
         scope
     }
 
+    /// The rows of a type by (a part of) their physical ids.
+    fn by_physical_id(&self, resource_type: &str, part: impl Fn(&'a str) -> &'a str) -> HashMap<&'a str, usize> {
+        let rows = self.index.of_type(self.stack, resource_type).iter();
+        rows.filter_map(|&n| Some((part(self.nodes[n].row.physical_id.as_deref()?), n))).collect()
+    }
+
     /// Inline and managed policies by the roles they name or that name them.
-    fn policies_by_role(&self) -> HashMap<&'a str, Vec<usize>> {
-        let mut found: HashMap<&'a str, Vec<usize>> = HashMap::new();
+    fn policies_by_role(&self) -> HashMap<usize, Vec<usize>> {
+        let mut found: HashMap<usize, Vec<usize>> = HashMap::new();
         for resource_type in ["AWS::IAM::Policy", "AWS::IAM::RolePolicy", "AWS::IAM::ManagedPolicy"] {
             for &policy in self.index.of_type(self.stack, resource_type) {
                 let properties = &self.nodes[policy].row.properties;
@@ -66,31 +66,31 @@ impl<'a> Scope<'a> {
                 }
             }
         }
-        let managed: HashMap<&str, usize> = self
-            .index
-            .of_type(self.stack, "AWS::IAM::ManagedPolicy")
-            .iter()
-            .filter_map(|&n| self.nodes[n].row.physical_id.as_deref().map(|arn| (arn, n)))
-            .collect();
-        for (&name, &role) in &self.roles {
+        let managed = self.by_physical_id("AWS::IAM::ManagedPolicy", |arn| arn);
+        for &role in self.index.of_type(self.stack, "AWS::IAM::Role") {
             for reference in at(&self.nodes[role].row.properties, "ManagedPolicyArns") {
-                if let Reference::Id(arn) = reference
-                    && let Some(&policy) = managed.get(arn)
-                {
-                    found.entry(name).or_default().push(policy);
-                }
+                let policy = match &reference {
+                    Reference::Id(arn) => managed.get(arn).copied(),
+                    Reference::Logical(id) => self.logical(id, "AWS::IAM::ManagedPolicy"),
+                    Reference::Unknown => None,
+                };
+                found.entry(role).or_default().extend(policy);
             }
         }
         found
     }
 
-    fn role_of(&self, reference: &Reference<'_>) -> Option<&'a str> {
-        let node = match reference {
-            Reference::Id(id) => *self.roles.get(name_in(id))?,
-            Reference::Logical(id) => self.index.logical(self.stack, id)?,
-            Reference::Unknown => return None,
-        };
-        self.nodes[node].row.physical_id.as_deref().map(name_in).filter(|name| self.roles.contains_key(name))
+    /// The row of that name, when it is of that type.
+    fn logical(&self, id: &str, resource_type: &str) -> Option<usize> {
+        self.index.logical(self.stack, id).filter(|&n| self.nodes[n].row.resource_type == resource_type)
+    }
+
+    fn role_of(&self, reference: &Reference<'_>) -> Option<usize> {
+        match reference {
+            Reference::Id(id) if !id.contains(':') || id.contains(":role/") => self.roles.get(name_in(id)).copied(),
+            Reference::Logical(id) => self.logical(id, "AWS::IAM::Role"),
+            Reference::Id(_) | Reference::Unknown => None,
+        }
     }
 
     /// A composite alarm goes before every alarm that its rule names: only text links them.
@@ -122,17 +122,21 @@ impl<'a> Scope<'a> {
                 continue;
             }
             for role in self.roles_used(node) {
-                edges.extend(self.policies.get(role).into_iter().flatten().map(|&policy| (user, policy)));
+                edges.extend(self.policies_of(role).map(|policy| (user, policy)));
             }
         }
     }
 
+    fn policies_of(&self, role: usize) -> impl Iterator<Item = usize> {
+        self.policies.get(&role).into_iter().flatten().copied()
+    }
+
     /// Roles in properties whose name ends in `Role` or `RoleArn`.
-    fn roles_used(&self, node: &Node) -> HashSet<&'a str> {
-        let mut used = HashSet::new();
-        strings(&node.row.properties, &mut |property, text| {
-            if (property.ends_with("Role") || property.ends_with("RoleArn")) && (!text.contains(':') || text.contains(":role/")) {
-                used.extend(self.roles.get_key_value(name_in(text)).map(|(name, _)| *name));
+    fn roles_used(&self, node: &Node) -> BTreeSet<usize> {
+        let mut used = BTreeSet::new();
+        walk(&node.row.properties, &mut |property, reference| {
+            if property.ends_with("Role") || property.ends_with("RoleArn") {
+                used.extend(self.role_of(&reference));
             }
         });
         used
@@ -140,12 +144,7 @@ impl<'a> Scope<'a> {
 
     /// A function goes before its log group: a late invocation would make the group again, outside any state.
     fn log_groups(&self, edges: &mut Vec<Edge>) {
-        let groups: HashMap<&str, usize> = self
-            .index
-            .of_type(self.stack, "AWS::Logs::LogGroup")
-            .iter()
-            .filter_map(|&n| self.nodes[n].row.physical_id.as_deref().map(|id| (id, n)))
-            .collect();
+        let groups = self.by_physical_id("AWS::Logs::LogGroup", |name| name);
         for (name, &function) in &self.functions {
             let own = format!("/aws/lambda/{name}");
             let configured = at(&self.nodes[function].row.properties, "LoggingConfig.LogGroup");
@@ -157,39 +156,62 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// A custom resource goes before its handler, the handler's role and its policies, and, when the handler sits in a
-    /// VPC, before that VPC's ways out.
+    /// A custom resource goes before its handler, the handler's role, policies and permissions, and, when the handler sits
+    /// in a VPC, before that VPC's ways out. A handler behind a topic is reached through the topic's subscription.
     fn custom_resources(&self, edges: &mut Vec<Edge>) {
-        for &custom in &self.members {
-            let row = &self.nodes[custom].row;
-            if !is_custom(&row.resource_type) {
-                continue;
+        let customs: Vec<usize> = self.members.iter().copied().filter(|&n| is_custom(&self.nodes[n].row.resource_type)).collect();
+        if customs.is_empty() {
+            return;
+        }
+        let mut permissions: HashMap<usize, Vec<usize>> = HashMap::new();
+        for &permission in self.index.of_type(self.stack, "AWS::Lambda::Permission") {
+            for function in at(&self.nodes[permission].row.properties, "FunctionName") {
+                if let Some(function) = self.function(&function) {
+                    permissions.entry(function).or_default().push(permission);
+                }
             }
-            let Some(handler) = at(&row.properties, "ServiceToken").first().and_then(|token| self.handler(token)) else { continue };
-            edges.push((custom, handler));
-            for role in self.roles_used(&self.nodes[handler]) {
-                edges.extend(self.roles.get(role).map(|&node| (custom, node)));
-                edges.extend(self.policies.get(role).into_iter().flatten().map(|&policy| (custom, policy)));
+        }
+        for custom in customs {
+            let tokens = at(&self.nodes[custom].row.properties, "ServiceToken");
+            let Some(token) = tokens.first() else { continue };
+            let mut handlers: Vec<usize> = self.function(token).into_iter().collect();
+            if let Some(topic) = self.topic(token) {
+                edges.push((custom, topic));
+                for &subscription in self.index.of_type(self.stack, "AWS::SNS::Subscription") {
+                    let properties = &self.nodes[subscription].row.properties;
+                    if at(properties, "TopicArn").iter().any(|arn| self.topic(arn) == Some(topic)) {
+                        edges.push((custom, subscription));
+                        handlers.extend(at(properties, "Endpoint").iter().filter_map(|function| self.function(function)));
+                    }
+                }
             }
-            for resource_type in ["AWS::Lambda::Permission"] {
-                edges.extend(
-                    self.index
-                        .of_type(self.stack, resource_type)
-                        .iter()
-                        .filter(|&&n| {
-                            at(&self.nodes[n].row.properties, "FunctionName").iter().any(|f| self.handler(f) == Some(handler))
-                        })
-                        .map(|&permission| (custom, permission)),
-                );
+            for handler in handlers {
+                edges.push((custom, handler));
+                for role in self.roles_used(&self.nodes[handler]) {
+                    edges.push((custom, role));
+                    edges.extend(self.policies_of(role).map(|policy| (custom, policy)));
+                }
+                edges.extend(permissions.get(&handler).into_iter().flatten().map(|&permission| (custom, permission)));
+                self.ways_out(custom, handler, edges);
             }
-            self.ways_out(custom, handler, edges);
         }
     }
 
-    fn handler(&self, reference: &Reference<'_>) -> Option<usize> {
+    fn function(&self, reference: &Reference<'_>) -> Option<usize> {
         match reference {
             Reference::Id(arn) => self.functions.get(name_in(arn)).copied(),
-            Reference::Logical(id) => self.index.logical(self.stack, id).filter(|n| self.functions.values().any(|f| f == n)),
+            Reference::Logical(id) => self.logical(id, "AWS::Lambda::Function"),
+            Reference::Unknown => None,
+        }
+    }
+
+    fn topic(&self, reference: &Reference<'_>) -> Option<usize> {
+        match reference {
+            Reference::Id(arn) => {
+                let topics = self.index.of_type(self.stack, "AWS::SNS::Topic").iter().copied();
+                topics.into_iter().find(|&n| self.nodes[n].row.physical_id.as_deref() == Some(*arn))
+            }
+            Reference::Logical(id) => self.logical(id, "AWS::SNS::Topic"),
             Reference::Unknown => None,
         }
     }
@@ -200,25 +222,40 @@ impl<'a> Scope<'a> {
         if at(&self.nodes[handler].row.properties, "VpcConfig.SubnetIds").is_empty() {
             return;
         }
-        for resource_type in ["AWS::EC2::NatGateway", "AWS::EC2::Route", "AWS::EC2::VPCGatewayAttachment", "AWS::EC2::VPCEndpoint"] {
+        for resource_type in
+            ["AWS::EC2::NatGateway", "AWS::EC2::Route", "AWS::EC2::VPCGatewayAttachment", "AWS::EC2::VPCEndpoint"]
+        {
             edges.extend(self.index.of_type(self.stack, resource_type).iter().map(|&way| (custom, way)));
         }
     }
 
     /// The emptier of a bucket goes before the bucket and its policy, which gives the handler its access.
     fn bucket_emptiers(&self, edges: &mut Vec<Edge>) {
-        for &emptier in self.index.of_type(self.stack, "Custom::S3AutoDeleteObjects") {
-            for reference in at(&self.nodes[emptier].row.properties, "BucketName") {
-                let Reference::Id(bucket) = reference else { continue };
-                for &row in self.index.of_type(self.stack, "AWS::S3::Bucket") {
-                    edges.extend((self.nodes[row].row.physical_id.as_deref() == Some(bucket)).then_some((emptier, row)));
-                }
-                for &row in self.index.of_type(self.stack, "AWS::S3::BucketPolicy") {
-                    let policy = &self.nodes[row].row;
-                    let of_bucket = policy.physical_id.as_deref() == Some(bucket)
-                        || at(&policy.properties, "Bucket").contains(&Reference::Id(bucket));
-                    edges.extend(of_bucket.then_some((emptier, row)));
-                }
+        let emptiers = self.index.of_type(self.stack, "Custom::S3AutoDeleteObjects");
+        if emptiers.is_empty() {
+            return;
+        }
+        let buckets = self.by_physical_id("AWS::S3::Bucket", |name| name);
+        // A bucket by its name; one that is not in the stack may still have its policy here.
+        let name = |reference: &Reference<'a>| match reference {
+            Reference::Id(name) => Some(*name),
+            Reference::Logical(id) => {
+                self.logical(id, "AWS::S3::Bucket").and_then(|bucket| self.nodes[bucket].row.physical_id.as_deref())
+            }
+            Reference::Unknown => None,
+        };
+        let mut policies: HashMap<&str, BTreeSet<usize>> = HashMap::new();
+        for &policy in self.index.of_type(self.stack, "AWS::S3::BucketPolicy") {
+            let row = &self.nodes[policy].row;
+            let named = at(&row.properties, "Bucket");
+            for bucket in named.iter().filter_map(name).chain(row.physical_id.as_deref()) {
+                policies.entry(bucket).or_default().insert(policy);
+            }
+        }
+        for &emptier in emptiers {
+            for bucket in at(&self.nodes[emptier].row.properties, "BucketName").iter().filter_map(name) {
+                edges.extend(buckets.get(bucket).map(|&bucket| (emptier, bucket)));
+                edges.extend(policies.get(bucket).into_iter().flatten().map(|&policy| (emptier, policy)));
             }
         }
     }

@@ -8,6 +8,8 @@ mod references;
 mod rules;
 
 #[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
 mod tests;
 
 use std::collections::{HashMap, HashSet};
@@ -185,6 +187,13 @@ impl Index {
         self.by_type.get(stack).and_then(|types| types.get(resource_type)).map_or(&[], Vec::as_slice)
     }
 
+    /// All rows of a stack, in the order they were given.
+    pub(crate) fn members(&self, stack: &str) -> Vec<usize> {
+        let mut members: Vec<usize> = self.by_type.get(stack).into_iter().flat_map(HashMap::values).flatten().copied().collect();
+        members.sort_unstable();
+        members
+    }
+
     /// The stacks.
     pub(crate) fn stacks(&self) -> impl Iterator<Item = &str> {
         self.by_type.keys().map(String::as_str)
@@ -216,21 +225,32 @@ impl Index {
     /// A nested stack's rows go after everything that needs the nested row, and before the nested row itself.
     fn nest(&self, nodes: &[Node], edges: &mut Vec<Edge>) {
         let mut needed_in_stack: HashSet<usize> = HashSet::new();
+        // Who needs a nested row; grows while the levels above hand their users down.
+        let mut users: HashMap<usize, Vec<usize>> = HashMap::new();
         for &(a, b) in edges.iter() {
             if nodes[a].stack == nodes[b].stack {
                 needed_in_stack.insert(b);
             }
+            if nodes[b].row.is_nested_stack() {
+                users.entry(b).or_default().push(a);
+            }
         }
-        for (row, node) in nodes.iter().enumerate().filter(|(_, node)| node.row.is_nested_stack()) {
+        let mut rows: Vec<usize> = (0..nodes.len()).filter(|&n| nodes[n].row.is_nested_stack()).collect();
+        rows.sort_by_key(|&n| nodes[n].stack.matches('~').count());
+        for row in rows {
+            let node = &nodes[row];
             let Some(children) = self.by_logical.get(&format!("{}~{}", node.stack, node.row.logical_id)) else { continue };
             let mut children: Vec<usize> = children.values().copied().collect();
             children.sort_unstable();
-            let users: Vec<usize> = edges.iter().filter(|&&(_, b)| b == row).map(|&(a, _)| a).collect();
+            let above = users.get(&row).cloned().unwrap_or_default();
             for &child in &children {
                 edges.push((child, row));
                 // The others follow their siblings that need them.
                 if !needed_in_stack.contains(&child) {
-                    edges.extend(users.iter().map(|&user| (user, child)));
+                    edges.extend(above.iter().map(|&user| (user, child)));
+                    if nodes[child].row.is_nested_stack() {
+                        users.entry(child).or_default().extend(&above);
+                    }
                 }
             }
         }

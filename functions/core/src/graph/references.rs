@@ -21,9 +21,10 @@ pub(super) fn at<'a>(properties: &'a Map<String, Value>, path: &str) -> Vec<Refe
     let mut value = parts.next().and_then(|first| properties.get(first));
     for part in parts {
         value = match value {
-            Some(Value::Object(map)) if !map.keys().any(|k| k.starts_with("Fn::") || k == "Ref") => map.get(part),
-            Some(Value::Object(_)) => return vec![Reference::Unknown],
-            _ => None,
+            None | Some(Value::Null) => None,
+            Some(Value::Object(map)) if !is_intrinsic(map) => map.get(part),
+            // A mask or an intrinsic hides what would be below it.
+            Some(_) => return vec![Reference::Unknown],
         };
     }
     match value {
@@ -42,6 +43,10 @@ fn read(value: &Value) -> Reference<'_> {
         },
         _ => Reference::Unknown,
     }
+}
+
+fn is_intrinsic(map: &Map<String, Value>) -> bool {
+    map.keys().any(|name| name.starts_with("Fn::") || name == "Ref")
 }
 
 /// The row that a `Ref` or `Fn::GetAtt` names; pseudo parameters are none.
@@ -94,18 +99,19 @@ fn placeholders(template: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Every string in a value, with the name of the property it stands under.
-pub(super) fn strings<'a>(properties: &'a Map<String, Value>, visit: &mut impl FnMut(&'a str, &'a str)) {
+/// Every reference in a value, with the name of the property it stands under. Every string may be one.
+pub(super) fn walk<'a>(properties: &'a Map<String, Value>, visit: &mut impl FnMut(&'a str, Reference<'a>)) {
     for (name, value) in properties {
         under(name, value, visit);
     }
 }
 
-fn under<'a>(name: &'a str, value: &'a Value, visit: &mut impl FnMut(&'a str, &'a str)) {
+fn under<'a>(name: &'a str, value: &'a Value, visit: &mut impl FnMut(&'a str, Reference<'a>)) {
     match value {
-        Value::String(text) => visit(name, text),
+        Value::String(_) => visit(name, read(value)),
         Value::Array(items) => items.iter().for_each(|item| under(name, item, visit)),
-        Value::Object(map) => strings(map, visit),
+        Value::Object(map) if is_intrinsic(map) => visit(name, read(value)),
+        Value::Object(map) => walk(map, visit),
         _ => {}
     }
 }
@@ -137,5 +143,27 @@ mod tests {
         assert_eq!(at(&properties, "C.D"), [Reference::Id("subnet-1"), Reference::Logical("S".into())]);
         assert_eq!(at(&properties, "N"), []);
         assert_eq!(at(&properties, "X.Y"), []);
+        assert_eq!(at(&properties, "N.Y"), []);
+        // What a mask or an intrinsic hides is not absent.
+        assert_eq!(at(&properties, "A.Y"), [Reference::Unknown]);
+        assert_eq!(at(&map(json!({"C": {"Fn::If": ["x", {"D": "subnet-1"}, {}]}})), "C.D"), [Reference::Unknown]);
+    }
+
+    #[test]
+    fn a_walk_meets_every_string_and_every_intrinsic() {
+        let properties = map(
+            json!({"A": {"Role": "r", "B": [{"Fn::GetAtt": ["R", "Arn"]}, "***"]}, "N": 1, "I": {"Fn::If": ["x", "y", "z"]}}),
+        );
+        let mut met = Vec::new();
+        walk(&properties, &mut |name, reference| met.push((name, reference)));
+        assert_eq!(
+            met,
+            [
+                ("Role", Reference::Id("r")),
+                ("B", Reference::Logical("R".into())),
+                ("B", Reference::Unknown),
+                ("I", Reference::Unknown)
+            ]
+        );
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::references::{Reference, at, strings};
+use super::references::{Reference, at, walk};
 use super::{Edge, Index, Node};
 
 /// How rows of the earlier type name the KEY they belong to.
@@ -65,8 +65,12 @@ pub(super) fn edges(nodes: &[Node], index: &Index) -> Vec<Edge> {
             if keys.is_empty() || earlier.is_empty() {
                 continue;
             }
-            let by_id: HashMap<&str, usize> =
-                keys.iter().filter_map(|&k| nodes[k].row.physical_id.as_deref().map(|id| (tail(id), k))).collect();
+            let mut by_id: ById = HashMap::new();
+            for &key in keys {
+                if let Some(id) = nodes[key].row.physical_id.as_deref() {
+                    by_id.entry(tail(id)).or_default().push(key);
+                }
+            }
             for &row in earlier {
                 match belongs(rule, row, &by_id, keys, &vpcs) {
                     Some(found) => edges.extend(found.into_iter().map(|key| (row, key))),
@@ -78,8 +82,11 @@ pub(super) fn edges(nodes: &[Node], index: &Index) -> Vec<Edge> {
     edges
 }
 
+/// KEYs by the tail of their physical ids; two may share one.
+type ById<'a> = HashMap<&'a str, Vec<usize>>;
+
 /// The KEYs that `row` belongs to; `None` when the ids do not tell.
-fn belongs(rule: &Rule, row: usize, by_id: &HashMap<&str, usize>, keys: &[usize], vpcs: &Vpcs<'_>) -> Option<Vec<usize>> {
+fn belongs(rule: &Rule, row: usize, by_id: &ById<'_>, keys: &[usize], vpcs: &Vpcs<'_>) -> Option<Vec<usize>> {
     let node = &vpcs.nodes[row];
     let mut found = Vec::new();
     for by in rule.by {
@@ -91,8 +98,11 @@ fn belongs(rule: &Rule, row: usize, by_id: &HashMap<&str, usize>, keys: &[usize]
                 }
                 for reference in references {
                     match reference {
-                        Reference::Id(id) => found.extend(by_id.get(tail(id))),
-                        Reference::Logical(id) => found.extend(vpcs.index.logical(vpcs.stack, &id).filter(|n| keys.contains(n))),
+                        Reference::Id(id) => found.extend(by_id.get(tail(id)).into_iter().flatten()),
+                        Reference::Logical(id) => {
+                            let named = vpcs.index.logical(vpcs.stack, &id);
+                            found.extend(named.filter(|&n| vpcs.nodes[n].row.resource_type == rule.key));
+                        }
                         Reference::Unknown => return None,
                     }
                 }
@@ -107,15 +117,12 @@ fn belongs(rule: &Rule, row: usize, by_id: &HashMap<&str, usize>, keys: &[usize]
                 }
             }
             By::Mention => {
-                if !super::references::intrinsics(&node.row.properties).is_empty() {
-                    return None;
-                }
-                let mut unreadable = node.row.properties.is_empty();
-                strings(&node.row.properties, &mut |_, text| {
-                    unreadable |= crate::provider::is_masked(text);
-                    found.extend(by_id.get(text));
+                let mut told = !node.row.properties.is_empty();
+                walk(&node.row.properties, &mut |_, reference| match reference {
+                    Reference::Id(text) => found.extend(by_id.get(text).into_iter().flatten()),
+                    Reference::Logical(_) | Reference::Unknown => told = false,
                 });
-                if unreadable {
+                if !told {
                     return None;
                 }
             }

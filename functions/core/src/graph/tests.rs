@@ -1,1 +1,6 @@
+//! What goes before what, against the sentences of the contract.
 
+mod computed;
+mod recorded;
+mod rules;
+mod samples;

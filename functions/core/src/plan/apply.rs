@@ -12,6 +12,8 @@ use crate::{Code, catalogue, text};
 
 /// Crashes of a worker on one resource before it fails.
 const MAX_CRASHES: u32 = 3;
+/// How soon a step that crashed or met a shut fence is repeated, in milliseconds.
+const REPEAT: u64 = 1_000;
 
 /// Applies each result once: it counts only for a resource that is in flight in the very step that it answers.
 pub(super) fn results(record: &mut RunRecord, graph: &Graph, asked: u64, results: &[StepResult]) {
@@ -36,25 +38,28 @@ fn one(record: &mut RunRecord, graph: &Graph, node: usize, result: &StepResult) 
     let node = &graph.nodes()[node];
     let (id, now) = (node.id.as_str(), record.at);
     let crashed = result.code.as_deref() == Some(&*Code::WorkerCrashed.name());
-    if crashed || result.retry > 0 {
-        record.quiet_at = record.quiet_at.max(now + QUIET.as_millis() as u64);
-    }
+    let again = crashed || result.code.as_deref() == Some(&*Code::FenceShut.name());
     let in_vpc = node.row.properties.contains_key("VpcConfig");
     let known = catalogue::lookup(&node.row.resource_type, in_vpc);
     let Some(resource) = record.resources.get_mut(id) else { return };
     resource.ms += result.ms;
     let was_look = std::mem::take(&mut resource.look);
-    if crashed {
+    // A look changes nothing: it may still be running when the run ends, and it is not repeated for ever.
+    if crashed || (was_look && again) {
         resource.crashes += 1;
-        if resource.crashes > MAX_CRASHES {
-            explain(record, id, Code::WorkerCrashed.name(), "its worker crashed four times");
-            set(record, id, Status::Failed);
-            return;
-        }
     }
-    let again = crashed || result.code.as_deref() == Some(&*Code::FenceShut.name());
+    if crashed && resource.crashes > MAX_CRASHES {
+        explain(record, id, Code::WorkerCrashed.name(), "its worker crashed four times");
+        set(record, id, Status::Failed);
+        quiet(record, was_look);
+        return;
+    }
+    if crashed || result.retry > 0 {
+        quiet(record, was_look);
+    }
+    let Some(resource) = record.resources.get_mut(id) else { return };
     if was_look {
-        if !again {
+        if !again || resource.crashes > MAX_CRASHES {
             resource.looked = Some(looked(result));
         }
         if let Some(Looked { code: Some(code), .. }) = resource.looked.clone()
@@ -67,9 +72,12 @@ fn one(record: &mut RunRecord, graph: &Graph, node: usize, result: &StepResult) 
             }
         }
         if let Some(resource) = record.resources.get_mut(id) {
-            // Nothing was begun.
+            // Nothing was begun: the attempt's own crashes are counted from its first delete.
             resource.started_at = 0;
             resource.wave = 0;
+            if resource.looked.is_some() {
+                resource.crashes = 0;
+            }
         }
         set(record, id, Status::Waiting);
         return;
@@ -88,7 +96,9 @@ fn one(record: &mut RunRecord, graph: &Graph, node: usize, result: &StepResult) 
         Outcome::Failed => set(record, id, Status::Failed),
         Outcome::Pending => {
             let elapsed = now.saturating_sub(resource.started_at);
-            resource.look_at = now + look_again(id, record.step, elapsed, result.look_again_ms, &known);
+            // A step that did nothing is repeated soon; the type's own pace is for deletes that are under way.
+            let asked = result.look_again_ms.or(again.then_some(REPEAT));
+            resource.look_at = now + look_again(id, record.step, elapsed, asked, &known);
             set(record, id, Status::Pending);
         }
         // A worker never answers these; taking them for done would lose the resource.
@@ -96,6 +106,13 @@ fn one(record: &mut RunRecord, graph: &Graph, node: usize, result: &StepResult) 
             explain(record, id, "UnexpectedOutcome", "the worker answered an outcome that only the planner gives");
             set(record, id, Status::Failed);
         }
+    }
+}
+
+/// The run does not end while a delivery of a step may still be running.
+fn quiet(record: &mut RunRecord, was_look: bool) {
+    if !was_look {
+        record.quiet_at = record.quiet_at.max(record.at + QUIET.as_millis() as u64);
     }
 }
 

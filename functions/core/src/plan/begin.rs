@@ -38,6 +38,8 @@ pub fn begin(run: Run, graph: &Graph, digests: BTreeMap<String, String>, orphans
                 Policy::Unknown(policy) => {
                     decide(Status::Failed, Code::UnknownDeletionPolicy, format!("the DeletionPolicy {policy} is not known"));
                 }
+                // A nested stack is found by name and logical id; its physical id is made up and never sent anywhere.
+                Policy::Delete | Policy::Snapshot if row.is_nested_stack() => {}
                 Policy::Delete | Policy::Snapshot => {
                     let key = run.key().sibling(&node.stack);
                     if let Err(no_address) = row.to_resource(&key, skip_snapshots) {

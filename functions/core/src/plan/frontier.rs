@@ -28,9 +28,6 @@ const WAIT_EVENTS: u64 = 2;
 /// Chooses what to do now and claims it in the record.
 pub(super) fn choose(record: &mut RunRecord, graph: &Graph, weights: &Weights, moment: Moment) -> Answer {
     let answer = |next, seconds| Answer { next, seconds };
-    if moment.paused && !record.run.dry_run {
-        return budget(record, 0).unwrap_or(answer(PlanNext::Wait, PAUSED_WAIT));
-    }
     let mut items = to_look_at(record, graph);
     let looking = !items.is_empty();
     if !looking {
@@ -44,7 +41,10 @@ pub(super) fn choose(record: &mut RunRecord, graph: &Graph, weights: &Weights, m
         items = ready(record, graph);
     }
     if items.is_empty() {
-        return quiet(record, moment.now);
+        return quiet(record);
+    }
+    if moment.paused && !record.run.dry_run {
+        return budget(record, 0).unwrap_or(answer(PlanNext::Wait, PAUSED_WAIT));
     }
     if let Some(again) = budget(record, items.len().min(MAX_ITEMS)) {
         return again;
@@ -150,14 +150,17 @@ fn ready<'g>(record: &RunRecord, graph: &'g Graph) -> Vec<(usize, &'g str)> {
         .collect()
 }
 
-/// Nothing to do now: wait for what is pending, then until no crashed step can still be running, then finish.
-fn quiet(record: &mut RunRecord, now: Millis) -> Answer {
+/// Nothing to do now: wait for what is pending, else finish.
+fn quiet(record: &RunRecord) -> Answer {
     let next_look = record.resources.values().filter(|r| r.status == Status::Pending).map(|r| r.look_at).min();
-    let until = match next_look {
-        Some(look_at) => look_at,
-        None if record.quiet_at > now => record.quiet_at,
-        None => return Answer { next: PlanNext::Finish, seconds: 0 },
-    };
-    let wait = until.saturating_sub(now).clamp(1, MAX_WAIT);
+    match next_look {
+        Some(look_at) => wait_until(record, look_at),
+        None => Answer { next: PlanNext::Finish, seconds: 0 },
+    }
+}
+
+/// A wait, cut so that the lock is looked at in between; in a new drive when this one's history is full.
+pub(super) fn wait_until(record: &RunRecord, until: Millis) -> Answer {
+    let wait = until.saturating_sub(record.at).clamp(1, MAX_WAIT);
     budget(record, 0).unwrap_or(Answer { next: PlanNext::Wait, seconds: wait.div_ceil(1000) })
 }

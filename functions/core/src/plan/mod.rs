@@ -32,7 +32,8 @@ pub const QUIET: Duration = Duration::from_secs(75);
 /// Estimated events after which a drive hands over to the next; an execution's history holds 25,000.
 pub const EVENT_BUDGET: u64 = 15_000;
 /// Types whose protection or data guard can be looked at before the first delete.
-pub const LOOKED_AT: &[&str] = &["AWS::DynamoDB::Table", "AWS::Logs::LogGroup", "AWS::S3::Bucket"];
+pub const LOOKED_AT: &[&str] =
+    &["AWS::DynamoDB::GlobalTable", "AWS::DynamoDB::Table", "AWS::EC2::Instance", "AWS::Logs::LogGroup", "AWS::S3::Bucket"];
 
 /// What a plan is made for.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +66,9 @@ pub fn advance(mut record: RunRecord, graph: &Graph, weights: &Weights, results:
     } else {
         frontier::choose(&mut record, graph, weights, moment)
     };
+    if record.answer.next == PlanNext::Finish && record.quiet_at > record.at {
+        record.answer = frontier::wait_until(&record, record.quiet_at);
+    }
     record.events += frontier::events_of(&record);
     record
 }
@@ -125,13 +129,15 @@ fn explain(record: &mut RunRecord, id: &str, code: impl Into<String>, reason: im
 }
 
 /// Whether a resource that was settled like this keeps what it needs from being deleted.
-fn blocks(record: &RunRecord, graph: &Graph, node: usize) -> bool {
-    let node = &graph.nodes()[node];
+fn blocks(record: &RunRecord, graph: &Graph, n: usize) -> bool {
+    let node = &graph.nodes()[n];
     let Some(resource) = record.resources.get(&node.id) else { return false };
     match resource.status {
         Status::Failed | Status::Blocked => true,
         // A custom resource whose handler did not answer keeps its handler, so that a person can mend and retry; a
         // guarded resource keeps what it stands on. Others may have gone with their parent.
+        // A nested stack of which such a row is left is like that row.
+        Status::Skipped if node.row.is_nested_stack() => graph.needed_by(n).iter().any(|&by| blocks(record, graph, by)),
         Status::Skipped => {
             crate::graph::is_custom(&node.row.resource_type) || resource.code.as_deref() == Some(&*Code::Guarded.name())
         }

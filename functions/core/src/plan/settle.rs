@@ -1,5 +1,7 @@
 //! What is settled without a step: deadlines, rows that a failure blocks, nested stacks whose children are done.
 
+use std::collections::HashMap;
+
 use super::{blocks, explain, set};
 use crate::graph::Graph;
 use crate::record::RunRecord;
@@ -27,21 +29,26 @@ pub(super) fn deadlines(record: &mut RunRecord, graph: &Graph) {
 
 /// In the order of the graph, so that a blocked row blocks in turn.
 pub(super) fn blocked_and_nested(record: &mut RunRecord, graph: &Graph) {
+    let mut roots = HashMap::new();
     for &node in graph.in_order() {
         let id = graph.nodes()[node].id.as_str();
         if record.resources.get(id).is_none_or(|r| r.status != Status::Waiting) {
             continue;
         }
         if graph.nodes()[node].row.is_nested_stack() {
-            nested(record, graph, node);
+            nested(record, graph, node, &mut roots);
         } else if let Some(&by) = graph.needed_by(node).iter().find(|&&by| blocks(record, graph, by)) {
-            blocked(record, graph, node, by);
+            blocked(record, graph, node, by, &mut roots);
         }
     }
 }
 
-fn blocked(record: &mut RunRecord, graph: &Graph, node: usize, by: usize) {
-    let root = root_of(record, graph, by);
+/// The failure at the end of each chain that was followed.
+type Roots = HashMap<usize, usize>;
+
+fn blocked(record: &mut RunRecord, graph: &Graph, node: usize, by: usize, roots: &mut Roots) {
+    let root = root_of(record, graph, by, roots);
+    roots.insert(node, root);
     let name = |n: usize| text::display(&graph.nodes()[n].id);
     let reason = match root == by {
         true => format!("needed by {}", name(by)),
@@ -52,9 +59,12 @@ fn blocked(record: &mut RunRecord, graph: &Graph, node: usize, by: usize) {
     set(record, &id, Status::Blocked);
 }
 
-/// The failure at the end of a chain of blocked rows.
-fn root_of(record: &RunRecord, graph: &Graph, mut node: usize) -> usize {
+/// What a chain of blocked rows comes from: a failure, or something that was skipped and keeps what it needs.
+fn root_of(record: &RunRecord, graph: &Graph, mut node: usize, roots: &Roots) -> usize {
     while record.resources.get(&graph.nodes()[node].id).is_some_and(|r| r.status == Status::Blocked) {
+        if let Some(&root) = roots.get(&node) {
+            return root;
+        }
         match graph.needed_by(node).iter().find(|&&by| blocks(record, graph, by)) {
             Some(&by) => node = by,
             None => break,
@@ -63,35 +73,33 @@ fn root_of(record: &RunRecord, graph: &Graph, mut node: usize) -> usize {
     node
 }
 
-/// A nested stack's row follows its children: failed with one of them, skipped with one of them, else it goes and its
-/// record with it (cdkd: the parent drops the row only after the child's clean end).
-fn nested(record: &mut RunRecord, graph: &Graph, node: usize) {
-    let all_settled = graph
-        .needed_by(node)
-        .iter()
-        .all(|&by| record.resources.get(&graph.nodes()[by].id).is_none_or(|r| r.status.is_settled()));
+/// A nested stack's row follows its children: failed or skipped with one of them, blocked with all of them by what needs
+/// it, else it goes and its record with it (cdkd: the parent drops the row only after the child's clean end).
+fn nested(record: &mut RunRecord, graph: &Graph, node: usize, roots: &mut Roots) {
+    let all_settled =
+        graph.needed_by(node).iter().all(|&by| record.resources.get(&graph.nodes()[by].id).is_none_or(|r| r.status.is_settled()));
     if !all_settled {
         return;
     }
     let row = &graph.nodes()[node];
     let child = format!("{}~{}", row.stack, row.row.logical_id);
-    let inside = |stack: &str| stack == child || stack.strip_prefix(&child).is_some_and(|rest| rest.starts_with('~'));
     let (mut failed, mut skipped) = (0, 0);
-    for (id, resource) in &record.resources {
-        if id.split_once('/').is_some_and(|(stack, _)| inside(stack)) {
-            failed += usize::from(matches!(resource.status, Status::Failed | Status::Blocked));
+    for (id, resource) in record.resources.range(child.clone()..).take_while(|(id, _)| id.starts_with(&child)) {
+        // Its own rows and those of the stacks nested in it, not those of a neighbour with a longer name.
+        if id[child.len()..].starts_with(['/', '~']) {
+            failed += usize::from(resource.status == Status::Failed);
             skipped += usize::from(resource.status == Status::Skipped);
         }
     }
     let id = row.id.clone();
     if failed > 0 {
-        explain(record, &id, "ChildFailed", format!("{failed} of the nested stack's resources are left; see {child}"));
+        explain(record, &id, "ChildFailed", format!("{failed} of the nested stack's resources failed; see {child}"));
         set(record, &id, Status::Failed);
     } else if skipped > 0 {
         explain(record, &id, "ChildSkipped", format!("nested stack skipped {skipped} resource(s); see {child}"));
         set(record, &id, Status::Skipped);
     } else if let Some(&by) = graph.needed_by(node).iter().find(|&&by| blocks(record, graph, by)) {
-        blocked(record, graph, node, by);
+        blocked(record, graph, node, by, roots);
     } else {
         if let Some(ledger) = record.stacks.get_mut(&child) {
             ledger.removed = true;
