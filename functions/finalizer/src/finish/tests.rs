@@ -1,7 +1,8 @@
 //! Finish on a bucket in memory: every result, every place where it can be killed, and everybody who can get in between.
 
+mod killed;
+
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use ebb_core::provider::response_keys;
 use ebb_core::record::{ResourceRecord, StackLedger};
@@ -71,8 +72,6 @@ fn worked(change: impl FnOnce(&mut RunRecord)) -> Bed {
     bed.put(&key("S").exports_index(), &exports.to_string());
     bed.put(&response_keys(&record.run, "S", "Hook", 1)[0], &json!({"Status": "SUCCESS", "Data": {"p": SECRET}}).to_string());
     bed.put("cdkd/Other/us-west-2/state.json", "{}");
-    // A legacy record that could not be removed when the first trimmed state was written.
-    bed.put(&key("S").legacy_state(), &state("S", &root));
     bed.take_locks(&STACKS);
     bed.store(&record);
     bed
@@ -135,6 +134,18 @@ async fn a_clean_end_removes_the_stack() {
     assert!(bed.stored().unwrap().stacks.values().all(|ledger| ledger.removed));
 }
 
+/// Delete the legacy record if it belongs to the region; another region's stays.
+#[tokio::test(start_paused = true)]
+async fn a_legacy_record_of_the_region_goes_too() {
+    for (region, stays) in [("us-west-2", false), ("eu-west-1", true)] {
+        let bed = worked(|_| {});
+        let legacy = state("S", &[("Old", "AWS::SQS::Queue")]).replace("us-west-2", region);
+        bed.put(&key("S").legacy_state(), &legacy);
+        assert_eq!(bed.finish().await.unwrap()["output"]["result"], "Deleted");
+        assert_eq!(has(&bed, &key("S").legacy_state()), stays, "{region}");
+    }
+}
+
 /// The versions of the state are the user's way back; those of the journal and the responses go.
 #[tokio::test(start_paused = true)]
 async fn the_states_versions_stay() {
@@ -142,72 +153,6 @@ async fn the_states_versions_stay() {
     bed.finish().await.unwrap();
     assert!(bed.bucket.versions(&key("S").state()).await.unwrap().len() > 1);
     assert_eq!(bed.bucket.versions(&key("S").rollback_journal()).await.unwrap().len(), 1);
-}
-
-/// Killed between any two calls and run again, by the machine's retry or by the keeper after close and drain, it comes to
-/// the same end and the same one result.
-#[tokio::test(start_paused = true)]
-async fn wherever_it_is_killed_the_next_one_ends_it() {
-    let whole = worked(|_| {});
-    whole.bucket.live_for(None);
-    whole.finish().await.unwrap();
-    let calls = whole.bucket.calls();
-    assert!(calls > 30, "{calls}");
-    for lives in 0..calls {
-        for by_keeper in [false, true] {
-            let bed = worked(|_| {});
-            bed.bucket.live_for(Some(lives));
-            assert!(tokio::time::timeout(Duration::from_secs(60), bed.finish()).await.is_err(), "killed after {lives}");
-            bed.bucket.live_for(None);
-            let first = bed.stored().unwrap().ended;
-            if by_keeper {
-                bed.close().await.unwrap();
-                bed.pass(75_000).await;
-            }
-            let answer = bed.finish().await.unwrap();
-            let what = format!("killed after {lives} of {calls} calls, keeper {by_keeper}");
-            assert_eq!(answer["output"]["result"], "Deleted", "{what}");
-            assert_gone(&bed, &what);
-            if let Some(first) = first {
-                assert_eq!(bed.stored().unwrap().ended, Some(first), "{what}: a result never changes");
-            }
-        }
-    }
-}
-
-/// The same for a run that leaves something: the rows that are left stay in the state, once, and nothing else changes.
-#[tokio::test(start_paused = true)]
-async fn wherever_a_partial_end_is_killed_the_state_is_kept() {
-    let change = |record: &mut RunRecord| set(record, "S/Queue", Status::Failed, "AccessDenied");
-    let whole = worked(change);
-    whole.finish().await.unwrap();
-    let calls = whole.bucket.calls();
-    let kept = whole.body(&key("S").state()).unwrap();
-    assert!(kept.contains("Queue") && !kept.contains("Hook"));
-    for lives in 0..calls {
-        let bed = worked(change);
-        bed.bucket.live_for(Some(lives));
-        assert!(tokio::time::timeout(Duration::from_secs(60), bed.finish()).await.is_err());
-        bed.bucket.live_for(None);
-        bed.close().await.unwrap();
-        bed.pass(75_000).await;
-        let answer = bed.finish().await.unwrap();
-        assert_eq!((&answer["next"], &answer["error"]), (&json!("fail"), &json!("Partial")), "killed after {lives}");
-        assert_eq!(bed.body(&key("S").state()), Some(kept.clone()), "killed after {lives}");
-        assert!(has(&bed, &key("S").create_tokens()) && has(&bed, &key("S").rollback_journal()));
-        assert_eq!((bed.lock("S"), bed.lock("S~Child")), (None, None), "killed after {lives}");
-        assert_eq!(exported(&bed), ["Url", "Other"], "killed after {lives}");
-    }
-}
-
-/// Of two finishes at the same time one result stands, and both answer it.
-#[tokio::test(start_paused = true)]
-async fn two_finishes_at_once_come_to_one_result() {
-    let bed = worked(|_| {});
-    let (a, b) = tokio::join!(bed.finish(), bed.finish());
-    assert_eq!(a.unwrap()["output"]["result"], "Deleted");
-    assert_eq!(b.unwrap()["output"]["result"], "Deleted");
-    assert_gone(&bed, "two at once");
 }
 
 /// A stopped run: rows in flight are kept, answers of handlers go, the result is Interrupted.
