@@ -92,3 +92,36 @@ impl ProvideCredentials for Renewed {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ebb_store::VirtualClock;
+
+    /// One set of clients per role, run and region, and not more than a container can hold.
+    #[tokio::test]
+    async fn clients_are_kept_and_never_shared_between_roles() {
+        let clock = Arc::new(VirtualClock::starting_at(0));
+        let providers = AwsProviders::new(Arc::new(Sessions::of(SdkConfig::builder().build(), clock)));
+        let run = crate::tests::bench::bench().request.run;
+        let target = |external_id: Option<&str>| Target {
+            role_arn: "arn:aws:iam::210987654321:role/ebb-target".into(),
+            external_id: external_id.map(str::to_owned),
+        };
+        let own = providers.clients(&run, "us-west-2");
+        assert!(Arc::ptr_eq(&own, &providers.clients(&run, "us-west-2")));
+        assert_eq!(own.region(), "us-west-2");
+        let others = [
+            providers.clients(&run, "us-east-1"),
+            providers.clients(&Run { target: Some(target(None)), ..run.clone() }, "us-west-2"),
+            providers.clients(&Run { target: Some(target(Some("x"))), ..run.clone() }, "us-west-2"),
+            providers.clients(&Run { run_id: "another".into(), ..run.clone() }, "us-west-2"),
+        ];
+        assert!(others.iter().all(|other| !Arc::ptr_eq(other, &own)));
+        assert!(others.windows(2).all(|pair| !Arc::ptr_eq(&pair[0], &pair[1])));
+        for n in 0..100 {
+            providers.clients(&Run { run_id: format!("run-{n}"), ..run.clone() }, "us-west-2");
+        }
+        assert!(providers.clients.lock().unwrap().len() <= MOST_KEPT);
+    }
+}

@@ -146,17 +146,17 @@ impl ProviderFactory for Home {
     }
 }
 
-pub(super) struct Bench {
+pub(crate) struct Bench {
     pub(super) clock: VirtualClock,
     pub(super) store: Arc<Store>,
     pub(super) provider: Arc<Fake>,
-    pub(super) request: StepRequest,
+    pub(crate) request: StepRequest,
     home: Arc<Home>,
     deps: Deps,
 }
 
 /// The stack `Orders` with a queue, under our open lock.
-pub(super) fn bench() -> Bench {
+pub(crate) fn bench() -> Bench {
     let clock = VirtualClock::starting_at(T);
     let store = Arc::new(Store {
         inner: MemoryBucket::versioned("state", Arc::new(clock)),

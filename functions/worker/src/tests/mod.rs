@@ -1,6 +1,6 @@
 //! The worker with a provider of the test's, a bucket in memory and a virtual clock.
 
 mod answers;
-mod bench;
+pub(crate) mod bench;
 mod fence;
 mod rows;
