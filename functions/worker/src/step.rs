@@ -71,8 +71,11 @@ pub(crate) async fn step(request: &StepRequest, key: &StackKey, logical_id: &str
         };
         let has_time = context.has_time();
         let look_again = *look_again;
+        // A step that remembers something and would go on at once wants it written down first: were this invocation
+        // killed, nobody would know that a protection was switched off.
+        let write_down = look_again.is_zero() && told.is_some() && *told != memo;
         memo = told.clone().or(memo);
-        if !has_time || look_again + waited > SHORT_WAIT {
+        if write_down || !has_time || look_again + waited > SHORT_WAIT {
             return of_step(blank, &resource, answer, memo);
         }
         clock.sleep(look_again).await;

@@ -97,6 +97,20 @@ async fn a_short_wait_is_looked_at_again_in_the_same_step() {
     assert_eq!(bench.asked(), 2);
 }
 
+/// What a step wants remembered before it goes on is written down first: the invocation may be killed.
+#[tokio::test(start_paused = true)]
+async fn a_new_memo_without_a_wait_is_handed_over() {
+    let mut bench = bench();
+    bench.answers(Ok(Step::pending_with(Duration::ZERO, "switching it off", json!({ "protectionOnAt": 1 }))));
+    let result = bench.step().await;
+    assert_eq!((result.outcome, result.memo.clone(), bench.asked()), (Outcome::Pending, Some(json!({ "protectionOnAt": 1 })), 1));
+
+    bench.request.item.memo = result.memo;
+    bench.answers(Ok(Step::pending_with(Duration::ZERO, "more", json!({ "protectionOnAt": 1 }))));
+    bench.answers(Ok(Step::DELETED));
+    assert_eq!((bench.step().await.outcome, bench.asked()), (Outcome::Deleted, 3));
+}
+
 /// More to sweep (no wait at all): page after page until the soft budget of ten seconds is used.
 #[tokio::test(start_paused = true)]
 async fn pages_are_swept_until_the_budget_ends() {
