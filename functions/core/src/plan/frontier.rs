@@ -2,7 +2,7 @@
 
 use super::apply::is_guard;
 use super::schedule::Weights;
-use super::{EVENT_BUDGET, LOOKED_AT, Moment, blocks, explain, set};
+use super::{EVENT_BUDGET, LOOKED_AT, Moment, blocks, explain, set, settle};
 use crate::ending::{Ending, Refusal};
 use crate::graph::Graph;
 use crate::payload::PlanNext;
@@ -34,10 +34,11 @@ pub(super) fn choose(record: &mut RunRecord, graph: &Graph, weights: &Weights, m
         if record.run.dry_run {
             return answer(PlanNext::Finish, 0);
         }
-        guard(record, graph);
+        guard(record);
         if record.refusal.is_some() {
             return answer(PlanNext::Finish, 0);
         }
+        settle::blocked_and_nested(record, graph);
         items = ready(record, graph);
     }
     if items.is_empty() {
@@ -99,7 +100,7 @@ fn to_look_at<'g>(record: &RunRecord, graph: &'g Graph) -> Vec<(usize, &'g str)>
 }
 
 /// What would refuse is named all at once: the run refuses before anything is lost, or leaves those and what they need.
-fn guard(record: &mut RunRecord, graph: &Graph) {
+fn guard(record: &mut RunRecord) {
     let guarded: Vec<(String, String)> = record
         .resources
         .iter()
@@ -118,7 +119,6 @@ fn guard(record: &mut RunRecord, graph: &Graph) {
             explain(record, &id, Code::Guarded.name(), reason);
             set(record, &id, Status::Skipped);
         }
-        super::settle::blocked_and_nested(record, graph);
         return;
     }
     let named: Vec<String> = guarded.iter().take(8).map(|(id, reason)| format!("{} ({reason})", text::display(id))).collect();

@@ -60,7 +60,7 @@ pub fn advance(mut record: RunRecord, graph: &Graph, weights: &Weights, results:
     }
     apply::results(&mut record, graph, asked, results);
     settle::deadlines(&mut record, graph);
-    settle::blocked_and_nested(&mut record, graph);
+    settle::blocked_rows(&mut record, graph);
     record.answer = if record.refusal.is_some() {
         Answer { next: PlanNext::Finish, seconds: 0 }
     } else {

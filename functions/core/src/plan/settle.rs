@@ -27,18 +27,30 @@ pub(super) fn deadlines(record: &mut RunRecord, graph: &Graph) {
     }
 }
 
-/// In the order of the graph, so that a blocked row blocks in turn.
+/// What a failure blocks, in the order of the graph, so that a blocked row blocks in turn. Nested stacks stay as they are:
+/// to settle one can remove it.
+pub(super) fn blocked_rows(record: &mut RunRecord, graph: &Graph) {
+    settle(record, graph, false);
+}
+
+/// What a failure blocks, and nested stacks whose children are settled. Not in a dry run, and not before the looks are over.
 pub(super) fn blocked_and_nested(record: &mut RunRecord, graph: &Graph) {
+    settle(record, graph, true);
+}
+
+fn settle(record: &mut RunRecord, graph: &Graph, nested_too: bool) {
     let mut roots = HashMap::new();
     for &node in graph.in_order() {
         let id = graph.nodes()[node].id.as_str();
         if record.resources.get(id).is_none_or(|r| r.status != Status::Waiting) {
             continue;
         }
-        if graph.nodes()[node].row.is_nested_stack() {
+        if !graph.nodes()[node].row.is_nested_stack() {
+            if let Some(&by) = graph.needed_by(node).iter().find(|&&by| blocks(record, graph, by)) {
+                blocked(record, graph, node, by, &mut roots);
+            }
+        } else if nested_too {
             nested(record, graph, node, &mut roots);
-        } else if let Some(&by) = graph.needed_by(node).iter().find(|&&by| blocks(record, graph, by)) {
-            blocked(record, graph, node, by, &mut roots);
         }
     }
 }

@@ -1,0 +1,174 @@
+use serde_json::json;
+
+use super::{Bench, QUEUE, TABLE, crashed};
+use crate::payload::PlanNext;
+use crate::{Code, Ending, Outcome, Status, StepResult};
+
+fn guarded(bench: &Bench, id: &str) -> StepResult {
+    bench.result(id, Outcome::Pending).because(&Code::DataGuard.name(), "it holds 3 objects")
+}
+
+fn rows() -> serde_json::Value {
+    json!([
+        ["User", QUEUE, null, {}, ["Bucket"]],
+        ["Bucket", "AWS::S3::Bucket", "assets", {}, ["Key"]],
+        ["Table", TABLE],
+        ["Logs", "AWS::Logs::LogGroup"],
+        ["Key", "AWS::KMS::Key"],
+    ])
+}
+
+// Looks come first: rows with a protection or a data guard are looked at before anything is deleted, whatever needs them.
+#[test]
+fn guards_are_looked_at_before_the_first_delete() {
+    let mut bench = Bench::new(rows());
+    assert_eq!(bench.plan(&[]), PlanNext::Wave);
+    let mut looks = bench.wave();
+    looks.sort();
+    assert_eq!(looks, ["Bucket", "Logs", "Table"]);
+    assert!(bench.items().iter().all(|item| item.look));
+    // Clear: the deletes begin, and nobody looks again.
+    let results = bench.all(Outcome::Pending);
+    assert_eq!(bench.plan(&results), PlanNext::Wave);
+    assert_eq!(bench.wave().len(), 3);
+    assert!(bench.items().iter().all(|item| !item.look));
+    assert_eq!(bench.delete_all(), PlanNext::Finish);
+    assert!(bench.record.resources.values().all(|row| row.status == Status::Deleted));
+}
+
+// A look is no attempt: deadline and wave of a row count from its first delete.
+#[test]
+fn a_look_does_not_start_the_row() {
+    let mut bench = Bench::new(rows());
+    bench.plan(&[]);
+    let looks = bench.all(Outcome::Pending);
+    bench.now += 10_000;
+    bench.plan(&looks);
+    let row = bench.row("Table");
+    assert_eq!((row.started_at, row.wave, row.attempt), (bench.now, 2, 1));
+}
+
+// What would refuse is named, all at once, before anything is deleted.
+#[test]
+fn a_guard_refuses_the_run_before_the_first_delete() {
+    let mut bench = Bench::new(rows());
+    bench.plan(&[]);
+    let protected = bench.result("Table", Outcome::Pending).because(&Code::Protected.name(), "deletion protection is on");
+    let results = [guarded(&bench, "Bucket"), protected, bench.result("Logs", Outcome::Pending)];
+    assert_eq!(bench.plan(&results), PlanNext::Finish);
+    let refusal = bench.record.refusal.clone().unwrap();
+    assert_eq!(refusal.ending, Ending::Refused);
+    for text in ["S/Bucket", "DataGuard: it holds 3 objects", "S/Table", "Protected: deletion protection is on", "skipGuarded"] {
+        assert!(refusal.message.contains(text), "{text}: {refusal}");
+    }
+    assert!(bench.record.resources.values().all(|row| row.status == Status::Waiting), "nothing was touched");
+    // It stays refused, however often it is asked.
+    assert_eq!(bench.plan(&[]), PlanNext::Finish);
+}
+
+#[test]
+fn many_guards_are_counted() {
+    let rows: Vec<_> = (0..30).map(|n| json!([format!("T{n:02}"), TABLE])).collect();
+    let mut bench = Bench::new(rows.into());
+    bench.plan(&[]);
+    let results: Vec<_> = bench.wave().iter().map(|id| guarded(&bench, id)).collect();
+    bench.plan(&results);
+    let refusal = bench.record.refusal.unwrap();
+    assert!(refusal.message.contains("and 22 more") && refusal.message.len() <= 1024, "{refusal}");
+}
+
+// skipGuarded: leave guarded and protected resources and what they need, delete the rest.
+#[test]
+fn skip_guarded_leaves_them_and_what_they_need() {
+    let mut bench = Bench::with(rows(), json!({"skipGuarded": true}));
+    bench.plan(&[]);
+    let results = [guarded(&bench, "Bucket"), bench.result("Table", Outcome::Pending), bench.result("Logs", Outcome::Pending)];
+    assert_eq!(bench.plan(&results), PlanNext::Wave);
+    assert_eq!((bench.status("Bucket"), bench.code("Bucket")), (Status::Skipped, Some("Guarded")));
+    assert_eq!((bench.status("Key"), bench.reason("Key")), (Status::Blocked, "needed by S/Bucket"));
+    assert_eq!(bench.delete_all(), PlanNext::Finish);
+    for id in ["User", "Table", "Logs"] {
+        assert_eq!(bench.status(id), Status::Deleted, "{id}");
+    }
+}
+
+// With both words nothing would refuse, so nobody looks.
+#[test]
+fn both_words_skip_the_looks() {
+    let mut bench = Bench::with(rows(), json!({"deleteData": true, "removeProtection": true}));
+    bench.plan(&[]);
+    assert!(bench.items().iter().all(|item| !item.look));
+    for options in [json!({"deleteData": true}), json!({"removeProtection": true})] {
+        let mut bench = Bench::with(rows(), options);
+        bench.plan(&[]);
+        assert!(bench.items().iter().all(|item| item.look));
+    }
+}
+
+// A dry run is a drive of such looks.
+#[test]
+fn a_dry_run_only_looks() {
+    for options in [json!({"dryRun": true}), json!({"dryRun": true, "deleteData": true, "removeProtection": true})] {
+        let mut bench = Bench::with(rows(), options);
+        assert_eq!(bench.plan(&[]), PlanNext::Wave);
+        assert!(bench.items().iter().all(|item| item.look));
+        let results =
+            [guarded(&bench, "Bucket"), bench.result("Table", Outcome::Pending), bench.result("Logs", Outcome::Pending)];
+        assert_eq!(bench.plan(&results), PlanNext::Finish);
+        assert!(bench.record.refusal.is_none(), "a dry run tells, it does not refuse");
+        assert_eq!(bench.row("Bucket").looked.as_ref().unwrap().code.as_deref(), Some("DataGuard"));
+        assert!(bench.record.resources.values().all(|row| row.status == Status::Waiting));
+    }
+    assert_eq!(Bench::with(json!([["Q", QUEUE]]), json!({"dryRun": true})).plan(&[]), PlanNext::Finish);
+}
+
+// A look that could not be made says so and does not stand in the way: the delete has its own checks.
+#[test]
+fn a_look_that_fails_is_a_warning() {
+    let mut bench = Bench::new(json!([["Table", TABLE]]));
+    bench.plan(&[]);
+    let denied = bench.result("Table", Outcome::Failed).because("AccessDeniedException", "not allowed");
+    assert_eq!(bench.plan(&[denied]), PlanNext::Wave);
+    assert!(!bench.items()[0].look);
+    assert!(bench.record.warnings[0].contains("S/Table") && bench.record.warnings[0].contains("AccessDeniedException"));
+}
+
+// A look that a crash or a shut fence cut short is made again, and not for ever.
+#[test]
+fn a_look_that_did_not_happen_is_repeated() {
+    let mut bench = Bench::new(json!([["Table", TABLE]]));
+    bench.plan(&[]);
+    for _ in 0..3 {
+        let result = crashed(&bench, "Table");
+        assert_eq!(bench.plan(&[result]), PlanNext::Wave);
+        assert!(bench.items()[0].look);
+    }
+    let result = bench.result("Table", Outcome::Pending);
+    bench.plan(&[result]);
+    assert!(!bench.items()[0].look);
+    assert_eq!(bench.row("Table").crashes, 0, "the delete's crashes are counted for themselves");
+    let result = bench.result("Table", Outcome::Deleted);
+    assert_eq!(bench.plan(&[result]), PlanNext::Finish, "a look that may still be running changes nothing: no wait");
+
+    let mut bench = Bench::new(json!([["Table", TABLE]]));
+    bench.plan(&[]);
+    let mut looks = 0;
+    while bench.items()[0].look {
+        looks += 1;
+        assert!(looks < 10);
+        let shut = bench.result("Table", Outcome::Pending).because(&Code::FenceShut.name(), "the lock is closed");
+        bench.plan(&[shut]);
+    }
+    assert_eq!(looks, 4);
+}
+
+#[test]
+fn a_look_whose_worker_crashes_every_time_fails_the_row() {
+    let mut bench = Bench::new(json!([["Table", TABLE]]));
+    bench.plan(&[]);
+    for _ in 0..4 {
+        let result = crashed(&bench, "Table");
+        bench.plan(&[result]);
+    }
+    assert_eq!((bench.status("Table"), bench.code("Table")), (Status::Failed, Some("WorkerCrashed")));
+}
