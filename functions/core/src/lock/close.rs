@@ -66,9 +66,11 @@ impl Machine for Close {
     fn told(mut self, reply: Reply, now: Millis) -> Progress<Self, Closed> {
         match (&self.at, reply) {
             (At::Look | At::Write { .. }, Reply::Missing) => Progress::Done(Closed::Missing),
-            (At::Look, Reply::Found { body, etag, .. }) => match (Reading::of(&body), etag) {
+            (At::Look, Reply::Found { body, etag, date }) => match (Reading::of(&body), etag) {
                 (Reading::Lock(seen), _) if seen.is(&self.me) && !seen.is_open() => Progress::Done(Closed::Closed),
                 (Reading::Lock(seen), Some(etag)) if seen.is(&self.me) => {
+                    // By the later clock: a slow one of ours would let others in while calls are still under way.
+                    let now = now.max(date.unwrap_or(0));
                     self.at = At::Write { etag, body: LockBody::closed(&self.me, seen.expires_at, now) };
                     Progress::Next(self)
                 }
@@ -107,6 +109,13 @@ mod tests {
             let Ask::PutIfMatch { body, etag } = writing.ask() else { panic!() };
             assert_eq!((body.expires_at, body.operation, etag.as_str()), (then, "destroy-stopping", "\"e\""));
         }
+    }
+
+    #[test]
+    fn a_slow_clock_does_not_close_with_a_lease_that_is_over() {
+        let Progress::Next(writing) = Close::new(me()).told(ours(T + TTL), T - 2 * CLOSE_LEASE) else { panic!() };
+        let Ask::PutIfMatch { body, .. } = writing.ask() else { panic!() };
+        assert_eq!(body.expires_at, T + CLOSE_LEASE, "the response's Date is later than the local clock");
     }
 
     /// Nobody reopens a closed lock; a foreign or missing one is left alone.
