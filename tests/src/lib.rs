@@ -1,1 +1,4 @@
-//! tests
+//! Tests of behaviour: the simulation, the model of the lock, the benches.
+
+pub mod bench;
+pub mod lock_model;
