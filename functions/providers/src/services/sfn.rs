@@ -51,12 +51,14 @@ async fn state_machine(r: &Resource, cx: &Cx<'_>) -> StepResult {
         cx.aws.sfn().delete_state_machine().state_machine_arn(arn).send().await?;
     }
     let now = cx.clock.now();
+    // A machine without executions is gone in a moment.
+    let look_again = Duration::from_secs(if accepted.is_none() { 1 } else { 5 });
     let accepted = accepted.unwrap_or(now);
     if Duration::from_millis(now.saturating_sub(accepted)) >= VISIBLE {
         tracing::warn!(resource = r.logical_id, "the state machine is still DELETING: its executions hold it");
         return Ok(Step::DELETED);
     }
-    Ok(Step::pending_with(Duration::from_secs(5), "the state machine is DELETING", json!({ ACCEPTED: accepted })))
+    Ok(Step::pending_with(look_again, "the state machine is DELETING", json!({ ACCEPTED: accepted })))
 }
 
 async fn activity(r: &Resource, cx: &Cx<'_>) -> StepResult {

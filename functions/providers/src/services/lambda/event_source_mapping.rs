@@ -35,9 +35,10 @@ pub(super) async fn step(r: &Resource, cx: &Cx<'_>) -> StepResult {
         cx.fence.check().await?;
         cx.aws.lambda().delete_event_source_mapping().uuid(&r.physical_id).send().await?;
     }
+    let look_again = Duration::from_secs(if accepted.is_none() { 1 } else { 5 });
     let since = accepted.unwrap_or_else(|| cx.clock.now());
     if cx.clock.now().saturating_sub(since) >= LONGEST_WATCH {
         return Ok(Step::DELETED);
     }
-    Ok(Step::pending_with(Duration::from_secs(5), "Lambda is deleting it", json!({ "accepted": since })))
+    Ok(Step::pending_with(look_again, "Lambda is deleting it", json!({ "accepted": since })))
 }

@@ -11,6 +11,7 @@ use super::{FunctionName, GONE};
 use crate::Cx;
 use crate::call::{CallError, StepError, StepResult};
 
+const FIRST_LOOK: Duration = Duration::from_secs(2);
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 /// Then the delete goes on: it strands interfaces at worst, and those are swept later.
 const LONGEST_DETACH: Millis = 600_000;
@@ -19,8 +20,9 @@ pub(super) async fn step(r: &Resource, cx: &Cx<'_>) -> StepResult {
     // A qualifier in the recorded id would delete that version only and leave the function.
     let name = FunctionName::parse(&r.physical_id, cx.aws.region())?.function;
     if is_in_vpc(r) && !is_detached(name, cx).await? {
+        let look_again = if detached_at(cx).is_none() { FIRST_LOOK } else { LOOK_AGAIN };
         let since = detached_at(cx).unwrap_or_else(|| cx.clock.now());
-        return Ok(Step::pending_with(LOOK_AGAIN, "Lambda is taking it out of its VPC", json!({ "detached": since })));
+        return Ok(Step::pending_with(look_again, "Lambda is taking it out of its VPC", json!({ "detached": since })));
     }
     cx.fence.check().await?;
     cx.aws.lambda().delete_function().function_name(name).send().await?;

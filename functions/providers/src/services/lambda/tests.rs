@@ -79,7 +79,7 @@ async fn a_function_leaves_its_vpc_first() {
         .json(&["GET", "/functions/orders"], 200, json!({ "Configuration": { "LastUpdateStatus": "Successful" } }))
         .on(&["DELETE", "/functions/orders"], 204, "");
     let mut bench = Bench::new("AWS::Lambda::Function", "orders", in_vpc());
-    pending_for(bench.step(&script).await, 10);
+    pending_for(bench.step(&script).await, 2);
     bench.pass(10);
     pending_for(bench.step(&script).await, 10);
     bench.pass(10);
@@ -95,7 +95,7 @@ async fn a_detach_that_takes_ten_minutes_holds_nothing_up() {
         "",
     );
     let mut bench = Bench::new("AWS::Lambda::Function", "orders", in_vpc());
-    pending_for(bench.step(&script).await, 10);
+    pending_for(bench.step(&script).await, 2);
     bench.pass(600);
     assert_eq!(bench.step(&script).await, Ok(Step::DELETED));
     script.assert_done();
@@ -234,7 +234,7 @@ async fn a_mapping_is_watched_until_it_is_gone() {
         .json(&["GET", MAPPING], 200, json!({ "State": "Deleting" }))
         .json_error(&["GET", MAPPING], NOT_FOUND, "not there");
     let mut bench = mapping();
-    pending_for(bench.step(&script).await, 5);
+    pending_for(bench.step(&script).await, 1);
     pending_for(bench.step(&script).await, 5);
     assert_eq!(bench.step(&script).await, Ok(Step::DELETED));
     script.assert_done();
@@ -262,7 +262,7 @@ async fn a_mapping_that_is_not_there_is_gone_and_one_in_use_is_tried_again() {
 async fn a_mapping_whose_delete_was_accepted_is_not_watched_for_ever() {
     let deleting = || Script::new().json(&["GET", MAPPING], 200, json!({ "State": "Deleting" }));
     let mut bench = mapping();
-    pending_for(bench.step(&deleting()).await, 5);
+    pending_for(bench.step(&deleting()).await, 1);
     bench.pass(300);
     assert_eq!(bench.step(&deleting()).await, Ok(Step::DELETED));
 }
