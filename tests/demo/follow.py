@@ -67,7 +67,7 @@ class Follower:
     def _look_at_lock(self) -> None:
         lock = self.place.lock()
         seen = (lock.get("owner"), lock.get("operation"), lock.get("expiresAt")) if lock else None
-        if seen == self._lock:
+        if seen == self._lock or (seen and self._lock and seen[:2] == self._lock[:2] and abs(seen[2] - self._lock[2]) < 10_000):
             return
         if seen is None:
             self.screen.line("  lock     released")

@@ -1,0 +1,141 @@
+"""`App`: the deployed app, and what tests ask of it and of the state bucket."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from collections.abc import Callable
+
+from bed import Bed, seed
+
+ROOT = Path(__file__).resolve().parents[2]
+ARTIFACTS = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug"
+ACCOUNT = "000000000000"
+REGION = "us-east-1"
+STATE_BUCKET = f"cdkd-state-{ACCOUNT}"
+FUNCTIONS = ("ebb-planner", "ebb-worker", "ebb-lock-keeper", "ebb-finalizer")
+
+
+@dataclass
+class App:
+    """One deployed app. The stack's names in requests come from the tests."""
+
+    bed: Bed
+    outputs: dict[str, str]
+
+    @staticmethod
+    def deployed(bed: Bed, **parameters: str) -> App:
+        """Deploy on `bed`, state bucket included; by default no parameter is given at all, as after a plain `make deploy`."""
+        seed.state_bucket(bed)
+        return App(bed, bed.deploy(ROOT / "infra/template.yaml", parameters, ARTIFACTS))
+
+    # ---- teardowns
+
+    def start(self, request: Any, name: str | None = None) -> str:
+        return self.bed.start(self.outputs["TeardownStateMachineArn"], request, name)
+
+    def run(self, request: Any, name: str | None = None, timeout: float = 120) -> dict[str, Any]:
+        """A teardown from start to end: its description, `output` and `cause` parsed."""
+        return self.bed.wait(self.start(request, name), timeout)
+
+    def tear_down(self, stack: str, **options: Any) -> dict[str, Any]:
+        """A confirmed teardown of `stack`."""
+        return self.run({"stack": stack, "region": REGION, "confirm": stack, **options})
+
+    def drives(self, run_id: str) -> list[dict[str, Any]]:
+        """The descriptions of a run's drives."""
+        found = self.bed.executions(self.outputs["DriveStateMachineArn"])
+        return [self.bed.describe(e["executionArn"]) for e in found if e["name"].startswith(f"{run_id}-")]
+
+    # ---- the state bucket, read past the front door
+
+    def read(self, key: str) -> bytes | None:
+        s3 = self.bed.look("s3")
+        try:
+            return s3.get_object(Bucket=STATE_BUCKET, Key=key)["Body"].read()
+        except s3.exceptions.NoSuchKey:
+            return None
+
+    def put(self, key: str, body: Any) -> bytes:
+        """Write an object as somebody else; anything but bytes is JSON."""
+        raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.bed.look("s3").put_object(Bucket=STATE_BUCKET, Key=key, Body=raw, ContentType="application/json")
+        return raw
+
+    def keys(self, prefix: str = "") -> list[str]:
+        pages = self.bed.look("s3").get_paginator("list_objects_v2").paginate(Bucket=STATE_BUCKET, Prefix=prefix)
+        return [item["Key"] for page in pages for item in page.get("Contents", [])]
+
+    def versions(self, prefix: str = "") -> list[tuple[str, str, bool]]:
+        """Every version of every object: key, version id and whether it is a delete marker. Equal lists: nothing was written."""
+        pages = self.bed.look("s3").get_paginator("list_object_versions").paginate(Bucket=STATE_BUCKET, Prefix=prefix)
+        return sorted(
+            (item["Key"], item["VersionId"], kind == "DeleteMarkers")
+            for page in pages for kind in ("Versions", "DeleteMarkers") for item in page.get(kind, [])
+        )
+
+    def state(self, stack: str) -> dict[str, Any] | None:
+        return _json(self.read(f"cdkd/{stack}/{REGION}/state.json"))
+
+    def lock(self, stack: str) -> dict[str, Any] | None:
+        return _json(self.read(f"cdkd/{stack}/{REGION}/lock.json"))
+
+    def record(self, stack: str, execution: str) -> dict[str, Any] | None:
+        """The record of the run of that execution."""
+        for key in self.keys(f"ebb/runs/cdkd/{stack}/{REGION}/"):
+            if not key.endswith((".report.json", ".html")):
+                record = _json(self.read(key))
+                if record and record["run"]["execution"] == execution:
+                    return record
+        return None
+
+    # ---- what happened
+
+    def logs(self) -> list[str]:
+        """What all functions have printed."""
+        return [line for function in FUNCTIONS for line in self.bed.logs(function)]
+
+    def changes(self, since: int) -> list[dict[str, Any]]:
+        """The functions' calls that change something outside the state bucket."""
+        return [e for e in self.bed.journal(agent="rust", since=since) if e["parameters"].get("Bucket") != STATE_BUCKET]
+
+
+def error(found: dict[str, Any]) -> tuple[str, str]:
+    """Status and error name of an execution, the Cause with it when they are not what a test expects."""
+    return found["status"], found.get("error", "")
+
+
+def outcome(found: dict[str, Any]) -> tuple[str, str]:
+    """Status and result of an execution; the whole description when there is no result."""
+    output = found.get("output")
+    return found["status"], output["result"] if isinstance(output, dict) else json.dumps(found, default=str)
+
+
+def message(found: dict[str, Any]) -> str:
+    """The message in the Cause of a failed execution, whose other members are checked on the way."""
+    cause = found["cause"]
+    assert isinstance(cause, dict), f"the Cause is no JSON object: {cause!r}"
+    assert cause["result"] == found["error"] and cause["exitClass"] in (1, 2) and cause["todo"], cause
+    return cause["message"]
+
+
+def until(holds: Callable[[], Any], seconds: float, every: float = 0.1) -> Any:
+    """Wait until `holds` answers something true, and answer that; an assertion error after `seconds`."""
+    end = time.monotonic() + seconds
+    while not (met := holds()):
+        assert time.monotonic() < end, f"not within {seconds} s"
+        time.sleep(every)
+    return met
+
+
+def began(entry: dict[str, Any]) -> float:
+    """When the call of a journal entry reached the front door."""
+    return entry["time"] - entry["ms"] / 1000
+
+
+def _json(body: bytes | None) -> dict[str, Any] | None:
+    return json.loads(body) if body else None
