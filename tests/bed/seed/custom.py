@@ -46,7 +46,11 @@ def work(event):
         for page in s3.get_paginator("list_object_versions").paginate(Bucket=bucket):
             for item in page.get("Versions", []) + page.get("DeleteMarkers", []):
                 s3.delete_object(Bucket=bucket, Key=item["Key"], VersionId=item["VersionId"])
-    client("ssm").delete_parameter(Name=event["PhysicalResourceId"])
+    ssm = client("ssm")
+    try:
+        ssm.delete_parameter(Name=event["PhysicalResourceId"])
+    except ssm.exceptions.ParameterNotFound:
+        pass  # a delivery that was not heard to the end comes again
 
 
 def handler(event, context):
