@@ -2,3 +2,4 @@
 
 pub mod bench;
 pub mod lock_model;
+pub mod sim;
