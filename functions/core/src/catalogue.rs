@@ -174,7 +174,7 @@ static TABLE: &[Entry] = &[
     entry("AWS::EC2::VPCPeeringConnection", 5.0, 15.0, 30),
     entry("AWS::EC2::VPNConnection", 120.0, 300.0, 30),
     entry("AWS::EC2::VPNGateway", 10.0, 40.0, 30),
-    entry("AWS::EC2::Volume", 5.0, 20.0, 30),
+    entry("AWS::EC2::Volume", 5.0, 20.0, 75),
     entry("AWS::EC2::VolumeAttachment", 10.0, 40.0, 30),
     entry("AWS::ECR::Repository", 1.0, 8.0, 30),
     entry("AWS::ECS::CapacityProvider", 15.0, 90.0, 30),

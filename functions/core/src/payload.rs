@@ -281,6 +281,9 @@ pub enum FinalizerRequest {
         /// The Cause that goes with it, JSON text.
         #[serde(default)]
         cause: Option<String>,
+        /// Nobody finishes after this one: a lock that stays is an error, so that the keeper tries again.
+        #[serde(default)]
+        last: bool,
     },
 }
 

@@ -2,12 +2,14 @@
 //! effect, the result is written after the last one, and only then the locks are released; so wherever it is killed, the next
 //! finish goes on from there, and of two at the same time one result stands.
 
+use std::time::Duration;
+
 use ebb_core::payload::FinishAnswer;
 use ebb_core::record::{Ended, RunRecord};
 use ebb_core::{Clock, Ending, Refusal, Run, text};
 use ebb_store::Bucket;
 use ebb_store::lambda::Failure;
-use ebb_store::lock::{read_fence, release_all};
+use ebb_store::lock::{locks, read_fence, release_all};
 use ebb_store::record_file::{self, RecordWriteError, Recorded};
 
 use crate::forecast::forecast;
@@ -16,6 +18,10 @@ use crate::settle::{leave, may_settle, settle};
 use crate::verdict::{Said, had_state, is_clean, verdict};
 use crate::{Deps, answer, events, report};
 
+/// The keeper tries again on it.
+const LOCK_NOT_RELEASED: &str = "LockNotReleased";
+/// Pauses between tries to release, in seconds: a passing refusal must not keep a lock for its whole lease.
+const RELEASE_PAUSES: [u64; 3] = [0, 1, 3];
 /// How often another writer of the record may get in between.
 const ROUNDS: u32 = 6;
 
@@ -34,6 +40,22 @@ pub(crate) async fn finish(run: &Run, said: Option<&Said>, deps: &Deps) -> Resul
         Some(ended) => Ok(desk.publish(ended, repeated).await),
         None => Ok(desk.lost("the run's record was removed while the run was settled").await),
     }
+}
+
+/// After the last finish of a run no lock of it may be left: it would hold others up until it lapses.
+pub(crate) async fn nothing_held(run: &Run, deps: &Deps) -> Result<(), Failure> {
+    if run.dry_run {
+        return Ok(());
+    }
+    let (bucket, clock) = (deps.world.accounts.bucket(run).await?, deps.world.clock.as_ref());
+    let unknown = |error: ebb_store::BucketError| Failure::new(Ending::LockError.name(), &error.to_string());
+    for key in locks(bucket.as_ref(), run).await.map_err(unknown)? {
+        if read_fence(bucket.as_ref(), clock, &key, run).await.map_err(unknown)?.may_settle() {
+            let message = format!("the lock of {} is still this run's: it could not be released", text::ascii(&key.stack));
+            return Err(Failure::new(LOCK_NOT_RELEASED, &message));
+        }
+    }
+    Ok(())
 }
 
 /// What every step of a finish works with.
@@ -171,7 +193,14 @@ impl Desk<'_> {
     }
 
     async fn release(&self) -> Vec<String> {
-        let warnings = if self.run.dry_run { Vec::new() } else { release_all(self.bucket, self.clock, self.run).await };
+        let mut warnings = Vec::new();
+        for pause in RELEASE_PAUSES.into_iter().filter(|_| !self.run.dry_run) {
+            self.clock.sleep(Duration::from_secs(pause)).await;
+            warnings = release_all(self.bucket, self.clock, self.run).await;
+            if warnings.is_empty() {
+                break;
+            }
+        }
         for warning in &warnings {
             tracing::warn!(run = %self.run.run_id, stack = %self.run.stack, %warning, "lock not released");
         }

@@ -32,8 +32,12 @@ pub struct Deps {
 pub async fn handle(request: FinalizerRequest, deps: &Deps) -> Result<Value, Failure> {
     match request {
         FinalizerRequest::Close { run } => write(&close::close(&run, deps).await?),
-        FinalizerRequest::Finish { run, error, cause } => {
-            write(&finish::finish(&run, Said::of(error, cause).as_ref(), deps).await?)
+        FinalizerRequest::Finish { run, error, cause, last } => {
+            let answer = finish::finish(&run, Said::of(error, cause).as_ref(), deps).await?;
+            if last {
+                finish::nothing_held(&run, deps).await?;
+            }
+            write(&answer)
         }
     }
 }

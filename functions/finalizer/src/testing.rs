@@ -359,7 +359,13 @@ impl Bed {
 
     pub(crate) async fn finish_with(&self, error: Option<&str>, cause: Option<&str>) -> Result<Value, Failure> {
         let (error, cause) = (error.map(str::to_owned), cause.map(str::to_owned));
-        crate::handle(FinalizerRequest::Finish { run: self.run.clone(), error, cause }, &self.deps).await
+        crate::handle(FinalizerRequest::Finish { run: self.run.clone(), error, cause, last: false }, &self.deps).await
+    }
+
+    /// The keeper's finish, after which nobody comes.
+    pub(crate) async fn finish_last(&self) -> Result<Value, Failure> {
+        let request = FinalizerRequest::Finish { run: self.run.clone(), error: None, cause: None, last: true };
+        crate::handle(request, &self.deps).await
     }
 
     pub(crate) async fn close(&self) -> Result<Value, Failure> {

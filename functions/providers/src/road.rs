@@ -31,6 +31,9 @@ impl Road {
     }
 }
 
+/// Native types whose step takes a final snapshot when the policy asks for one.
+const TAKES_SNAPSHOT: &[&str] = &["AWS::EC2::Volume"];
+
 /// Types that are records only.
 const NO_CALL: &[&str] = &[
     "AWS::AppSync::GraphQLSchema",
@@ -61,6 +64,11 @@ const STICKY_EXEMPT: &[&str] = &[
 /// The road of a row, or why there is none.
 pub fn road(resource: &Resource) -> Result<Road, DeleteError> {
     let name = resource.resource_type.as_str();
+    // Deleting it plainly would lose what the policy was to keep (cdkd refuses such a row).
+    if resource.snapshot && !TAKES_SNAPSHOT.contains(&name) {
+        let message = format!("no final snapshot can be taken of {name}: change its DeletionPolicy, or ask with skipFinalSnapshot");
+        return Err(DeleteError::refused(Code::FinalSnapshotUnsupported, message));
+    }
     if name.starts_with("Custom::") || name == "AWS::CloudFormation::CustomResource" {
         return Ok(Road::CustomResource);
     }
@@ -75,4 +83,24 @@ pub fn road(resource: &Resource) -> Result<Road, DeleteError> {
         return Err(DeleteError::refused(Code::NoProvider, format!("no way to delete {name}: neither a native step nor Cloud Control")));
     }
     Ok(Road::CloudControl)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::{Bench, Script};
+
+    /// contract 5.4: any other type with `Snapshot` is refused, its record kept and no call made.
+    #[tokio::test]
+    async fn a_type_that_takes_no_snapshot_is_refused_under_that_policy() {
+        for name in ["AWS::SQS::Queue", "AWS::DynamoDB::Table", "Custom::Seed", "AWS::CDK::Metadata", "AWS::New::Thing"] {
+            let mut bench = Bench::new(name, "id", json!({}));
+            bench.resource.snapshot = true;
+            let script = Script::new();
+            assert_eq!(bench.step(&script).await.map_err(|e| e.code), Err(Code::FinalSnapshotUnsupported.name()), "{name}");
+            assert!(script.seen().is_empty());
+        }
+    }
 }

@@ -59,7 +59,7 @@ const RULES: &[Rule] = &[
 pub(super) fn edges(nodes: &[Node], index: &Index) -> Vec<Edge> {
     let mut edges = Vec::new();
     for stack in index.stacks() {
-        let vpcs = Vpcs { nodes, index, stack };
+        let vpcs = Vpcs::of_stack(nodes, index, stack);
         for rule in RULES {
             let (keys, earlier) = (index.of_type(stack, rule.key), index.of_type(stack, rule.earlier));
             if keys.is_empty() || earlier.is_empty() {
@@ -71,8 +71,9 @@ pub(super) fn edges(nodes: &[Node], index: &Index) -> Vec<Edge> {
                     by_id.entry(tail(id)).or_default().push(key);
                 }
             }
+            let by_vpc = rule.by.iter().any(|by| matches!(by, By::Vpc)).then(|| ByVpc::of(keys, &vpcs)).unwrap_or_default();
             for &row in earlier {
-                match belongs(rule, row, &by_id, keys, &vpcs) {
+                match belongs(rule, row, &by_id, &by_vpc, &vpcs) {
                     Some(found) => edges.extend(found.into_iter().map(|key| (row, key))),
                     None => edges.extend(keys.iter().map(|&key| (row, key))),
                 }
@@ -85,8 +86,28 @@ pub(super) fn edges(nodes: &[Node], index: &Index) -> Vec<Edge> {
 /// KEYs by the tail of their physical ids; two may share one.
 type ById<'a> = HashMap<&'a str, Vec<usize>>;
 
+/// KEYs by the VPC they are in, and those whose ids do not tell, which may be in any.
+#[derive(Default)]
+struct ByVpc {
+    of: HashMap<String, Vec<usize>>,
+    anywhere: Vec<usize>,
+}
+
+impl ByVpc {
+    fn of(keys: &[usize], vpcs: &Vpcs<'_>) -> Self {
+        let mut by_vpc = ByVpc::default();
+        for &key in keys {
+            match vpcs.of(key) {
+                Some(own) => own.into_iter().for_each(|vpc| by_vpc.of.entry(vpc).or_default().push(key)),
+                None => by_vpc.anywhere.push(key),
+            }
+        }
+        by_vpc
+    }
+}
+
 /// The KEYs that `row` belongs to; `None` when the ids do not tell.
-fn belongs(rule: &Rule, row: usize, by_id: &ById<'_>, keys: &[usize], vpcs: &Vpcs<'_>) -> Option<Vec<usize>> {
+fn belongs(rule: &Rule, row: usize, by_id: &ById<'_>, by_vpc: &ByVpc, vpcs: &Vpcs<'_>) -> Option<Vec<usize>> {
     let node = &vpcs.nodes[row];
     let mut found = Vec::new();
     for by in rule.by {
@@ -109,12 +130,7 @@ fn belongs(rule: &Rule, row: usize, by_id: &ById<'_>, keys: &[usize], vpcs: &Vpc
             }
             By::Vpc => {
                 let own = vpcs.of(row)?;
-                for &key in keys {
-                    let theirs = vpcs.of(key);
-                    if theirs.is_none_or(|theirs| theirs.iter().any(|vpc| own.contains(vpc))) {
-                        found.push(key);
-                    }
-                }
+                found.extend(own.iter().filter_map(|vpc| by_vpc.of.get(vpc)).flatten().chain(&by_vpc.anywhere));
             }
             By::Mention => {
                 let mut told = !node.row.properties.is_empty();
@@ -141,34 +157,47 @@ struct Vpcs<'a> {
     nodes: &'a [Node],
     index: &'a Index,
     stack: &'a str,
+    subnets: HashMap<&'a str, usize>,
+    /// Internet gateway → its VPCs, from the attachments; `None` when those do not tell.
+    gateways: Option<HashMap<usize, Vec<String>>>,
 }
 
-impl Vpcs<'_> {
+impl<'a> Vpcs<'a> {
+    fn of_stack(nodes: &'a [Node], index: &'a Index, stack: &'a str) -> Self {
+        let by_id = |resource_type: &str| -> HashMap<&'a str, usize> {
+            let rows = index.of_type(stack, resource_type).iter();
+            rows.filter_map(|&n| Some((nodes[n].row.physical_id.as_deref()?, n))).collect()
+        };
+        let mut vpcs = Vpcs { nodes, index, stack, subnets: by_id("AWS::EC2::Subnet"), gateways: None };
+        vpcs.gateways = vpcs.attached(&by_id("AWS::EC2::InternetGateway"));
+        vpcs
+    }
+
+    fn attached(&self, gateways: &HashMap<&str, usize>) -> Option<HashMap<usize, Vec<String>>> {
+        let mut attached: HashMap<usize, Vec<String>> = HashMap::new();
+        for &attachment in self.index.of_type(self.stack, "AWS::EC2::VPCGatewayAttachment") {
+            for reference in at(&self.nodes[attachment].row.properties, "InternetGatewayId") {
+                let gateway = match reference {
+                    Reference::Id(id) => gateways.get(id).copied(),
+                    Reference::Logical(id) => self.index.logical(self.stack, &id),
+                    Reference::Unknown => return None,
+                };
+                if let Some(gateway) = gateway {
+                    attached.entry(gateway).or_default().extend(self.named(attachment)?);
+                }
+            }
+        }
+        Some(attached)
+    }
+
     /// The VPCs of a row; `None` when its ids do not tell.
     fn of(&self, row: usize) -> Option<Vec<String>> {
         let node = &self.nodes[row];
         match node.row.resource_type.as_str() {
             "AWS::EC2::VPC" => Some(vec![node.row.physical_id.clone()?]),
-            "AWS::EC2::NatGateway" => {
-                let subnet = self.one(row, "SubnetId", "AWS::EC2::Subnet")?;
-                self.named(subnet)
-            }
-            "AWS::EC2::InternetGateway" => {
-                let id = node.row.physical_id.as_deref()?;
-                let attachments = self.index.of_type(self.stack, "AWS::EC2::VPCGatewayAttachment");
-                let mut vpcs = Vec::new();
-                for &attachment in attachments {
-                    for reference in at(&self.nodes[attachment].row.properties, "InternetGatewayId") {
-                        match reference {
-                            Reference::Id(gateway) if gateway == id => vpcs.extend(self.named(attachment)?),
-                            Reference::Logical(gateway) if gateway == node.row.logical_id => vpcs.extend(self.named(attachment)?),
-                            Reference::Unknown => return None,
-                            _ => {}
-                        }
-                    }
-                }
-                (!vpcs.is_empty()).then_some(vpcs)
-            }
+            "AWS::EC2::NatGateway" => self.named(self.subnet_of(row)?),
+            // Not attached in this stack: it may be anywhere.
+            "AWS::EC2::InternetGateway" => self.gateways.as_ref()?.get(&row).cloned(),
             _ => self.named(row),
         }
     }
@@ -185,15 +214,9 @@ impl Vpcs<'_> {
         }
     }
 
-    /// The row of a type that a property of `row` names.
-    fn one(&self, row: usize, property: &str, resource_type: &str) -> Option<usize> {
-        match at(&self.nodes[row].row.properties, property).first()? {
-            Reference::Id(id) => self
-                .index
-                .of_type(self.stack, resource_type)
-                .iter()
-                .copied()
-                .find(|&n| self.nodes[n].row.physical_id.as_deref() == Some(*id)),
+    fn subnet_of(&self, row: usize) -> Option<usize> {
+        match at(&self.nodes[row].row.properties, "SubnetId").first()? {
+            Reference::Id(id) => self.subnets.get(id).copied(),
             Reference::Logical(id) => self.index.logical(self.stack, id),
             Reference::Unknown => None,
         }

@@ -2,7 +2,7 @@
 
 use super::apply::is_guard;
 use super::schedule::Weights;
-use super::{EVENT_BUDGET, LOOKED_AT, Moment, blocks, explain, set, settle};
+use super::{EVENT_BUDGET, LOOKED_AT, Moment, Standing, explain, set, settle};
 use crate::ending::{Ending, Refusal};
 use crate::graph::Graph;
 use crate::payload::PlanNext;
@@ -38,8 +38,8 @@ pub(super) fn choose(record: &mut RunRecord, graph: &Graph, weights: &Weights, m
         if record.refusal.is_some() {
             return answer(PlanNext::Finish, 0);
         }
-        settle::blocked_and_nested(record, graph);
-        items = ready(record, graph);
+        let standings = settle::blocked_and_nested(record, graph);
+        items = ready(record, graph, &standings);
     }
     if items.is_empty() {
         return quiet(record);
@@ -132,8 +132,7 @@ fn guard(record: &mut RunRecord) {
 }
 
 /// Everything whose dependents are settled without blocking it, and every pending resource that is due.
-fn ready<'g>(record: &RunRecord, graph: &'g Graph) -> Vec<(usize, &'g str)> {
-    let settled = |n: usize| record.resources.get(&graph.nodes()[n].id).is_none_or(|r| r.status.is_settled());
+fn ready<'g>(record: &RunRecord, graph: &'g Graph, standings: &[Standing]) -> Vec<(usize, &'g str)> {
     let nodes = graph.nodes().iter().enumerate();
     nodes
         .filter(|(n, node)| {
@@ -141,7 +140,7 @@ fn ready<'g>(record: &RunRecord, graph: &'g Graph) -> Vec<(usize, &'g str)> {
             match resource.status {
                 Status::Pending => resource.look_at <= record.at + TOGETHER,
                 Status::Waiting => {
-                    !node.row.is_nested_stack() && graph.needed_by(*n).iter().all(|&by| settled(by) && !blocks(record, graph, by))
+                    !node.row.is_nested_stack() && graph.needed_by(*n).iter().all(|&by| standings[by] == Standing::Free)
                 }
                 _ => false,
             }

@@ -128,19 +128,41 @@ fn explain(record: &mut RunRecord, id: &str, code: impl Into<String>, reason: im
     }
 }
 
-/// Whether a resource that was settled like this keeps what it needs from being deleted.
-fn blocks(record: &RunRecord, graph: &Graph, n: usize) -> bool {
+/// What a row means for the rows that it needs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    /// Not settled: they wait.
+    Open,
+    /// Settled, and in nobody's way.
+    Free,
+    /// Settled, and it keeps them.
+    Keeps,
+}
+
+/// The standing of every node. One that the record does not know was never this run's to delete and is in nobody's way.
+fn standings(record: &RunRecord, graph: &Graph) -> Vec<Standing> {
+    let mut all = vec![Standing::Free; graph.nodes().len()];
+    for &n in graph.in_order() {
+        all[n] = standing(record, graph, n, &all);
+    }
+    all
+}
+
+/// The standing of a node; `all` knows that of what needs it.
+fn standing(record: &RunRecord, graph: &Graph, n: usize, all: &[Standing]) -> Standing {
     let node = &graph.nodes()[n];
-    let Some(resource) = record.resources.get(&node.id) else { return false };
-    match resource.status {
+    let Some(resource) = record.resources.get(&node.id) else { return Standing::Free };
+    let keeps = match resource.status {
         Status::Failed | Status::Blocked => true,
+        // A nested stack of which something is kept is kept like it.
+        Status::Skipped if node.row.is_nested_stack() => graph.needed_by(n).iter().any(|&by| all[by] == Standing::Keeps),
         // A custom resource whose handler did not answer keeps its handler, so that a person can mend and retry; a
         // guarded resource keeps what it stands on. Others may have gone with their parent.
-        // A nested stack of which such a row is left is like that row.
-        Status::Skipped if node.row.is_nested_stack() => graph.needed_by(n).iter().any(|&by| blocks(record, graph, by)),
         Status::Skipped => {
             crate::graph::is_custom(&node.row.resource_type) || resource.code.as_deref() == Some(&*Code::Guarded.name())
         }
-        _ => false,
-    }
+        Status::Deleted | Status::Retained => false,
+        Status::Waiting | Status::InFlight | Status::Pending => return Standing::Open,
+    };
+    if keeps { Standing::Keeps } else { Standing::Free }
 }

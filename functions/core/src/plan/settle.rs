@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{blocks, explain, set};
+use super::{Standing, explain, set, standing, standings};
 use crate::graph::Graph;
 use crate::record::RunRecord;
 use crate::status::Status;
@@ -34,88 +34,100 @@ pub(super) fn blocked_rows(record: &mut RunRecord, graph: &Graph) {
 }
 
 /// What a failure blocks, and nested stacks whose children are settled. Not in a dry run, and not before the looks are over.
-pub(super) fn blocked_and_nested(record: &mut RunRecord, graph: &Graph) {
-    settle(record, graph, true);
+pub(super) fn blocked_and_nested(record: &mut RunRecord, graph: &Graph) -> Vec<Standing> {
+    settle(record, graph, true)
 }
 
-fn settle(record: &mut RunRecord, graph: &Graph, nested_too: bool) {
-    let mut roots = HashMap::new();
+fn settle(record: &mut RunRecord, graph: &Graph, nested_too: bool) -> Vec<Standing> {
+    let mut settling = Settling { standings: standings(record, graph), roots: HashMap::new(), record, graph };
     for &node in graph.in_order() {
-        let id = graph.nodes()[node].id.as_str();
-        if record.resources.get(id).is_none_or(|r| r.status != Status::Waiting) {
+        if settling.record.resources.get(&graph.nodes()[node].id).is_none_or(|r| r.status != Status::Waiting) {
             continue;
         }
         if !graph.nodes()[node].row.is_nested_stack() {
-            if let Some(&by) = graph.needed_by(node).iter().find(|&&by| blocks(record, graph, by)) {
-                blocked(record, graph, node, by, &mut roots);
+            if let Some(by) = settling.keeper(node) {
+                settling.block(node, by);
             }
         } else if nested_too {
-            nested(record, graph, node, &mut roots);
+            settling.nested(node);
         }
+        settling.standings[node] = standing(settling.record, graph, node, &settling.standings);
     }
+    settling.standings
 }
 
-/// The failure at the end of each chain that was followed.
-type Roots = HashMap<usize, usize>;
-
-fn blocked(record: &mut RunRecord, graph: &Graph, node: usize, by: usize, roots: &mut Roots) {
-    let root = root_of(record, graph, by, roots);
-    roots.insert(node, root);
-    let name = |n: usize| text::display(&graph.nodes()[n].id);
-    let reason = match root == by {
-        true => format!("needed by {}", name(by)),
-        false => format!("needed by {}, which waits for {}", name(by), name(root)),
-    };
-    let id = graph.nodes()[node].id.clone();
-    explain(record, &id, format!("{:?}", Status::Blocked), reason);
-    set(record, &id, Status::Blocked);
+struct Settling<'a> {
+    record: &'a mut RunRecord,
+    graph: &'a Graph,
+    standings: Vec<Standing>,
+    /// What each chain of blocked rows comes from, as far as chains were followed.
+    roots: HashMap<usize, usize>,
 }
 
-/// What a chain of blocked rows comes from: a failure, or something that was skipped and keeps what it needs.
-fn root_of(record: &RunRecord, graph: &Graph, mut node: usize, roots: &Roots) -> usize {
-    while record.resources.get(&graph.nodes()[node].id).is_some_and(|r| r.status == Status::Blocked) {
-        if let Some(&root) = roots.get(&node) {
-            return root;
-        }
-        match graph.needed_by(node).iter().find(|&&by| blocks(record, graph, by)) {
-            Some(&by) => node = by,
-            None => break,
-        }
+impl Settling<'_> {
+    /// The first row that needs `node` and keeps it.
+    fn keeper(&self, node: usize) -> Option<usize> {
+        self.graph.needed_by(node).iter().copied().find(|&by| self.standings[by] == Standing::Keeps)
     }
-    node
-}
 
-/// A nested stack's row follows its children: failed or skipped with one of them, blocked with all of them by what needs
-/// it, else it goes and its record with it (cdkd: the parent drops the row only after the child's clean end).
-fn nested(record: &mut RunRecord, graph: &Graph, node: usize, roots: &mut Roots) {
-    let all_settled =
-        graph.needed_by(node).iter().all(|&by| record.resources.get(&graph.nodes()[by].id).is_none_or(|r| r.status.is_settled()));
-    if !all_settled {
-        return;
+    fn block(&mut self, node: usize, by: usize) {
+        let root = self.root_of(by);
+        self.roots.insert(node, root);
+        let name = |n: usize| text::display(&self.graph.nodes()[n].id);
+        let reason = match root == by {
+            true => format!("needed by {}", name(by)),
+            false => format!("needed by {}, which waits for {}", name(by), name(root)),
+        };
+        let id = &self.graph.nodes()[node].id;
+        explain(self.record, id, format!("{:?}", Status::Blocked), reason);
+        set(self.record, id, Status::Blocked);
     }
-    let row = &graph.nodes()[node];
-    let child = format!("{}~{}", row.stack, row.row.logical_id);
-    let (mut failed, mut skipped) = (0, 0);
-    for (id, resource) in record.resources.range(child.clone()..).take_while(|(id, _)| id.starts_with(&child)) {
-        // Its own rows and those of the stacks nested in it, not those of a neighbour with a longer name.
-        if id[child.len()..].starts_with(['/', '~']) {
-            failed += usize::from(resource.status == Status::Failed);
-            skipped += usize::from(resource.status == Status::Skipped);
+
+    /// What a chain of blocked rows comes from: a failure, or something that was skipped and keeps what it needs.
+    fn root_of(&self, mut node: usize) -> usize {
+        while self.record.resources.get(&self.graph.nodes()[node].id).is_some_and(|r| r.status == Status::Blocked) {
+            if let Some(&root) = self.roots.get(&node) {
+                return root;
+            }
+            match self.keeper(node) {
+                Some(by) => node = by,
+                None => break,
+            }
         }
+        node
     }
-    let id = row.id.clone();
-    if failed > 0 {
-        explain(record, &id, "ChildFailed", format!("{failed} of the nested stack's resources failed; see {child}"));
-        set(record, &id, Status::Failed);
-    } else if skipped > 0 {
-        explain(record, &id, "ChildSkipped", format!("nested stack skipped {skipped} resource(s); see {child}"));
-        set(record, &id, Status::Skipped);
-    } else if let Some(&by) = graph.needed_by(node).iter().find(|&&by| blocks(record, graph, by)) {
-        blocked(record, graph, node, by, roots);
-    } else {
-        if let Some(ledger) = record.stacks.get_mut(&child) {
-            ledger.removed = true;
+
+    /// A nested stack's row follows its children: failed or skipped with one of them, blocked with all of them by what
+    /// needs it, else it goes and its record with it (cdkd: the parent drops the row only after the child's clean end).
+    fn nested(&mut self, node: usize) {
+        if self.graph.needed_by(node).iter().any(|&by| self.standings[by] == Standing::Open) {
+            return;
         }
-        set(record, &id, Status::Deleted);
+        let row = &self.graph.nodes()[node];
+        let (id, child) = (row.id.as_str(), format!("{}~{}", row.stack, row.row.logical_id));
+        let (mut failed, mut skipped) = (0, 0);
+        for (id, resource) in self.record.resources.range(child.clone()..).take_while(|(id, _)| id.starts_with(&child)) {
+            // Its own rows and those of the stacks nested in it, not those of a neighbour with a longer name.
+            if id[child.len()..].starts_with(['/', '~']) {
+                failed += usize::from(resource.status == Status::Failed);
+                skipped += usize::from(resource.status == Status::Skipped);
+            }
+        }
+        if failed > 0 {
+            let reason = format!("{failed} of the nested stack's resources failed; see {child}");
+            explain(self.record, id, "ChildFailed", reason);
+            set(self.record, id, Status::Failed);
+        } else if skipped > 0 {
+            let reason = format!("nested stack skipped {skipped} resource(s); see {child}");
+            explain(self.record, id, "ChildSkipped", reason);
+            set(self.record, id, Status::Skipped);
+        } else if let Some(by) = self.keeper(node) {
+            self.block(node, by);
+        } else {
+            if let Some(ledger) = self.record.stacks.get_mut(&child) {
+                ledger.removed = true;
+            }
+            set(self.record, id, Status::Deleted);
+        }
     }
 }

@@ -256,6 +256,18 @@ async fn a_lock_that_cannot_be_released_changes_nothing() {
     assert!(report.contains("release of the lock of S"), "{report}");
 }
 
+/// The keeper's finish is the last: a lock that stays would hold others up for the rest of its lease, so it is tried again.
+#[tokio::test(start_paused = true)]
+async fn the_last_finish_fails_while_a_lock_of_the_run_stays() {
+    let bed = worked(|_| {});
+    bed.bucket.deny("DeleteObject", &key("S").lock());
+    assert_eq!(bed.finish_last().await.unwrap_err().name, "LockNotReleased");
+
+    let bed = worked(|_| {});
+    assert_eq!(bed.finish_last().await.unwrap()["output"]["result"], "Deleted");
+    assert_eq!(bed.finish_last().await.unwrap()["output"]["result"], "Deleted");
+}
+
 /// A state that cannot be written records too much: the run is partial with a warning; one that cannot be deleted at a
 /// clean end fails the run. Either way the lock goes.
 #[tokio::test(start_paused = true)]

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use aws_sdk_cloudcontrol::types::{HandlerErrorCode, OperationStatus, ProgressEvent};
-use ebb_core::{Code, DeleteError, ErrorClass, Resource, Step};
+use ebb_core::{DeleteError, ErrorClass, Resource, Step};
 use serde_json::json;
 
 use crate::Cx;
@@ -71,10 +71,6 @@ pub(crate) async fn step(r: &Resource, cx: &Cx<'_>) -> StepResult {
         };
     }
 
-    if r.snapshot {
-        let message = format!("{} takes its final snapshot as a delete parameter, which Cloud Control has not", r.resource_type);
-        return Err(DeleteError::refused(Code::FinalSnapshotUnsupported, message).into());
-    }
     cx.fence.check().await?;
     // After a failed request a new attempt needs a new token, or the old failure comes back.
     let client_token = cx.ctx.token(r, &format!("delete {generation}"));
