@@ -89,6 +89,11 @@ impl Rails {
             return Err(refused("Paused: teardowns are paused. The app's owner changes this with the parameter Paused"));
         }
         self.admits_stack(&request.stack)?;
+        self.admits_target(request)
+    }
+
+    /// Whether the app may work through the request's role.
+    pub fn admits_target(&self, request: &Request) -> Result<(), Refusal> {
         match &request.target {
             Some(target) if !self.target_roles.is_match(&target.role_arn) => Err(refused(
                 "AllowedTargetRoles: this app may not work through the role in `target.roleArn`. The app's owner changes \

@@ -1,7 +1,7 @@
 //! May this execution tear its stack down? Reads, refuses, and changes nothing.
 
 use ebb_core::payload::CheckAnswer;
-use ebb_core::{Ending, Refusal, text};
+use ebb_core::{Ending, Refusal, Request, text};
 use ebb_store::lambda::Failure;
 use ebb_store::runs::{Learnt, NOT_LEARNT, NoRun, learn};
 
@@ -10,7 +10,8 @@ use crate::survey::survey;
 
 /// The run, or a refusal as the error and cause that the machine fails with.
 pub(crate) async fn check(execution: &str, deps: &Deps) -> Result<CheckAnswer, Failure> {
-    let learnt = match learn(&deps.world, &deps.rails, execution).await {
+    let admit = |request: &Request| deps.rails.admits_request(request);
+    let learnt = match learn(&deps.world, &deps.rails, execution, admit).await {
         Ok(learnt) => learnt,
         Err(NoRun::NotLearnt) => return Err(Failure::new(NOT_LEARNT, "DescribeExecution does not know the execution yet")),
         Err(NoRun::Failed(why)) => return Err(Failure::new(Ending::Error.name(), &why)),
@@ -38,7 +39,6 @@ async fn judge(learnt: &Learnt, deps: &Deps) -> Result<(), Refusal> {
             "a teardown is never redriven: its lock is long gone; start a new execution, which goes on where this one stopped";
         return Err(Refusal::new(Ending::InvalidRequest, message));
     }
-    deps.rails.admits_request(&learnt.request)?;
     let run = &learnt.run;
     let bucket = deps.world.accounts.bucket(run).await?;
     match survey(&*bucket, run, &deps.rails, learnt.request.region.is_some()).await? {

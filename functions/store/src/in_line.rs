@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
+use ebb_core::state::Layout;
 use ebb_core::{Clock, Ending, Refusal, RunRecord, StackKey, StateDoc};
 
 use crate::bucket::Bucket;
@@ -60,7 +61,10 @@ pub async fn bring_in_line(
     // Nested stacks first: a parent drops its row only after the child's clean end.
     for (stack, ledger) in record.stacks.iter().rev() {
         let key = record.run.key().sibling(stack);
-        let is_of_step = |(digest, _): &(String, StateFile)| *digest == ledger.after || *digest == ledger.before;
+        // What is to be removed may be gone by another container's hand, so it is read afresh.
+        let is_of_step = |(digest, _): &(String, StateFile)| {
+            !ledger.removed && (*digest == ledger.after || *digest == ledger.before)
+        };
         if !files.known.get(stack).is_some_and(is_of_step) && !files.removed.contains(stack) {
             files.known.remove(stack);
             if let Some(file) = state_file::read(bucket, &key).await? {
@@ -80,12 +84,13 @@ pub async fn bring_in_line(
                         WriteError::Failed(error) => error.refusal(),
                     })?;
                 warnings.extend(written.warnings);
-                let doc = StateDoc::parse(&body, ebb_core::state::Layout::Regional)?;
-                let layout = ebb_core::state::Layout::Regional;
+                let doc = StateDoc::parse(&body, Layout::Regional)?;
+                let layout = Layout::Regional;
                 files.remember(stack, StateFile { key: key.clone(), layout, etag: written.etag, body: Body(body), doc });
             }
-            // A clean end removed it; a repeated one finds it so.
+            // A clean end removed it; a repeated one finds it so, or finds the legacy record that lay beside it.
             None if ledger.removed => {}
+            Some((_, file)) if ledger.removed && file.layout == Layout::Legacy => {}
             None => return Err(conflict(&key, "the state is gone")),
             Some(_) => return Err(conflict(&key, "the state is not the one this run wrote")),
         }
@@ -101,7 +106,12 @@ pub async fn bring_in_line(
 /// state could not.
 pub async fn remove(bucket: &dyn Bucket, clock: &dyn Clock, key: &StackKey, files: &mut Files) -> Result<Vec<String>, Refusal> {
     let mut warnings = Vec::new();
-    state_file::delete_ledger(bucket, clock, key).await?;
+    if let Err(refusal) = state_file::delete_ledger(bucket, clock, key).await {
+        if refusal.ending != Ending::StateConflict {
+            state_file::delete_journal(bucket, clock, key).await;
+        }
+        return Err(refusal);
+    }
     let state = match files.known.remove(&key.stack) {
         Some((_, file)) => state_file::delete_state(bucket, clock, &file).await.map_err(|error| error.refusal()),
         None => Ok(Vec::new()),

@@ -44,8 +44,14 @@ pub enum NoRun {
     Refused(Refusal),
 }
 
-/// Derives the run of an execution.
-pub async fn learn(world: &World, rails: &Rails, execution_arn: &str) -> Result<Learnt, NoRun> {
+/// Derives the run of an execution. `admit` judges the request before any call is made on its behalf: none through a role
+/// that the app's owner did not allow.
+pub async fn learn(
+    world: &World,
+    rails: &Rails,
+    execution_arn: &str,
+    admit: impl Fn(&Request) -> Result<(), Refusal>,
+) -> Result<Learnt, NoRun> {
     let Some(arn) = ExecutionArn::parse(execution_arn) else {
         let message = "`execution` is not the ARN of an execution";
         return Err(NoRun::Refused(Refusal::new(Ending::InvalidRequest, message)));
@@ -54,6 +60,7 @@ pub async fn learn(world: &World, rails: &Rails, execution_arn: &str) -> Result<
     let Some(Execution { input, started_at, running, redriven }) = execution else { return Err(NoRun::NotLearnt) };
 
     let request = Request::parse(&input).map_err(NoRun::Refused)?;
+    admit(&request).map_err(NoRun::Refused)?;
     let run_id = run_id(execution_arn, started_at);
     let target = request.target.as_ref();
     let account = world.accounts.account(target, &run_id).await.map_err(NoRun::Refused)?;
@@ -128,14 +135,16 @@ impl Runs {
 #[async_trait]
 impl ResolveRun for Runs {
     async fn resolve(&self, execution_arn: &str) -> Result<Resolution, Failure> {
-        match learn(&self.world, &self.rails, execution_arn).await {
+        // A pause or a deny list that came later stops no renewal; a role that is not allowed was never worked through.
+        let admit = |request: &Request| self.rails.admits_target(request);
+        match learn(&self.world, &self.rails, execution_arn, admit).await {
             Ok(learnt) => Ok(Resolution::Run { run: Box::new(learnt.run), running: learnt.running }),
             Err(NoRun::NotLearnt) => Ok(Resolution::NotLearnt),
             Err(NoRun::Failed(why)) => Err(Failure::new(Ending::Error.name(), &why)),
             // A request that leads nowhere never took a lock. An account or bucket that cannot be reached now may have
             // been reachable when it did.
             Err(NoRun::Refused(refusal)) => match refusal.ending {
-                Ending::InvalidRequest | Ending::StackNotFound | Ending::BucketNotFound => Ok(Resolution::NotARun),
+                Ending::InvalidRequest | Ending::Refused | Ending::StackNotFound | Ending::BucketNotFound => Ok(Resolution::NotARun),
                 _ => Err(refusal.into()),
             },
         }

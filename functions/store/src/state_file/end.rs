@@ -39,6 +39,8 @@ pub async fn delete_ledger(bucket: &dyn Bucket, clock: &dyn Clock, key: &StackKe
         Ok(None) => Ok(false),
         Ok(Some(object)) => match delete_unchanged(bucket, clock, &ledger, &object.etag).await {
             Ok(()) => Ok(true),
+            // Somebody works here without holding the lock: nothing more is touched.
+            Err(error @ DeleteError::Conflict(_)) => Err(error.refusal()),
             Err(error) => Err(refuse(error.to_string())),
         },
         Err(error) if error.kind == BucketErrorKind::Denied => {
