@@ -16,7 +16,6 @@ from bed import Bed, seed
 
 from app import REGION, App, began, until
 
-_LENGTH = 40
 
 
 @dataclass
@@ -38,13 +37,13 @@ class Stopped:
     left_in_the_end: list[str] = field(default_factory=list)
 
 
-def stop_one(app: App, name: str) -> Stopped:
-    """Start a teardown that takes a while, stop it in the middle of a wave, and watch until its lock is closed."""
+def stop_one(app: App, name: str, length: int = 30) -> Stopped:
+    """Start a teardown of `length` deletes one after the other, stop it in the middle, and watch until its lock is closed."""
     stack = seed.StackBuilder(app.bed, name)
     seed.queue(stack, "Jobs")
     seed.queue_policy(stack, "JobsPolicy", "Jobs")
-    for number in range(_LENGTH):
-        seed.parameter(stack, f"Step{number:02}", needs=[f"Step{number - 1:02}"] if number else [])
+    for number in range(length):
+        seed.parameter(stack, f"Step{number:03}", needs=[f"Step{number - 1:03}"] if number else [])
     stack.write()
     # Slow enough that a wave is out when the stop comes, and that the drive would go on for long after it.
     app.bed.plant({"service": "ssm", "action": "DeleteParameter", "match": f"/{name}/", "agent": "rust", "forever": True, "delay_ms": 1500})
@@ -86,7 +85,8 @@ def by_the_keeper() -> Stopped:
         events = bed.client("events")
         for rule in events.list_rules()["Rules"]:
             events.disable_rule(Name=rule["Name"])
-        return settled(stop_one(app, "ByTheKeeper"))
+        # The emulators do not stop the drive with the teardown: it goes on until the close, and must not be done by then.
+        return settled(stop_one(app, "ByTheKeeper", 110))
 
 
 def on_the_emulators_own_engine() -> Stopped:

@@ -30,14 +30,15 @@ def stack(app: App) -> seed.StackBuilder:
 
 def refused(app: App, request: Any, expected: str, *texts: str) -> None:
     """The request is answered with `expected`, its message holds `texts`, and nothing at all has changed."""
-    objects, mark, locks = app.versions("cdkd/"), app.bed.mark(), len(app.bed.executions(app.outputs["KeeperStateMachineArn"]))
+    objects, mark = app.versions("cdkd/"), app.bed.mark()
     found = app.run(request)
     assert error(found) == ("FAILED", expected), found
     said = message(found)
     assert [text for text in texts if text not in said] == [], said
     assert app.versions("cdkd/") == objects, "nothing was written beside the state"
     assert app.changes(mark) == [], "nothing was deleted"
-    assert len(app.bed.executions(app.outputs["KeeperStateMachineArn"])) == locks, "no keeper was started: the check refused"
+    entered = [e["stateEnteredEventDetails"]["name"] for e in app.bed.history(found["executionArn"]) if "stateEnteredEventDetails" in e]
+    assert entered == ["Check the request", "Is the request sound", "Refused"]
 
 
 def valid(**fields: Any) -> dict[str, Any]:
