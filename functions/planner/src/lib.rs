@@ -5,6 +5,10 @@
 mod check;
 mod plan;
 mod survey;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Mutex;
 

@@ -1,0 +1,6 @@
+//! Check and plan against a bucket in memory: who is refused and why, and what a plan leaves behind when it is cut short.
+
+mod check;
+mod crashes;
+mod plan;
+mod waves;
