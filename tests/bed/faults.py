@@ -7,8 +7,10 @@ A rule is a JSON object:
 | `service`, `action` | which calls, by boto3's name of the service and the API's name of the action; left out or `*`: any |
 | `match` | text (or a list of texts, all of them) that the path, the query or the body must hold |
 | `agent` | whose calls: `rust`, `strict`, `cloudcontrol`, `boto3`; left out: anyone's |
+| `spare` | actions that the rule leaves alone |
 | `code`, `message`, `status` | the error to answer; without a code and without `drop` the rule only delays |
 | `times` (1), `forever` (false), `skip` (0) | how often it fires; how many matching calls pass first |
+| `probability` (1), `seed` (0) | how likely it fires for a call it meets; equal seeds fire at the same of its calls, counted from the first |
 | `delay_ms` (0) | wait before going on |
 | `after` (false) | let the call take effect first, then fail: "done, but the answer was lost" |
 | `drop` (false) | cut the connection instead of answering |
@@ -16,6 +18,7 @@ A rule is a JSON object:
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from dataclasses import dataclass, field, fields
@@ -32,18 +35,26 @@ class Fault:
     action: str = "*"
     match: str | list[str] = field(default_factory=list)
     agent: str = "*"
+    spare: list[str] = field(default_factory=list)
     code: str = ""
     message: str = "Planted by the test bed."
     status: int = 400
     times: int = 1
     forever: bool = False
     skip: int = 0
+    probability: float = 1
+    seed: int = 0
     delay_ms: int = 0
     after: bool = False
     drop: bool = False
     id: int = 0
     seen: int = 0
     fired: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.probability <= 1:
+            raise ValueError("the probability of a fault is above 0 and at most 1")
+        self._dice = random.Random(self.seed)
 
     @classmethod
     def of(cls, rule: dict[str, Any]) -> Fault:
@@ -58,8 +69,13 @@ class Fault:
             self.service in ("*", call.service)
             and self.action in ("*", call.action)
             and self.agent in ("*", call.agent)
+            and call.action not in self.spare
             and all(call.contains(text) for text in texts if text)
         )
+
+    def falls(self) -> bool:
+        """Throw the dice for one call."""
+        return self.probability == 1 or self._dice.random() < self.probability
 
 
 class Faults:
@@ -90,7 +106,7 @@ class Faults:
                 if not (fault.forever or fault.fired < fault.times) or not fault.meets(call):
                     continue
                 fault.seen += 1
-                if fault.seen <= fault.skip:
+                if fault.seen <= fault.skip or not fault.falls():
                     continue
                 fault.fired += 1
                 self._fired.append(
