@@ -39,8 +39,14 @@ class App:
         return self.bed.start(self.outputs["TeardownStateMachineArn"], request, name)
 
     def run(self, request: Any, name: str | None = None, timeout: float = 120) -> dict[str, Any]:
-        """A teardown from start to end: its description, `output` and `cause` parsed."""
-        return self.bed.wait(self.start(request, name), timeout)
+        """A teardown from start to end: its description, `output` and `cause` parsed. What it leaves is printed, for the test that fails."""
+        found = self.bed.wait(self.start(request, name), timeout)
+        if found["status"] != "SUCCEEDED" and isinstance(request, dict):
+            rows = (self.record(str(request.get("stack")), found["executionArn"]) or {}).get("resources", {})
+            for id, row in rows.items():
+                if row["status"] not in ("deleted", "retained"):
+                    print(f"{row['status']:8} {id} {row.get('code')}: {row.get('reason')}")
+        return found
 
     def tear_down(self, stack: str, **options: Any) -> dict[str, Any]:
         """A confirmed teardown of `stack`."""
@@ -110,9 +116,9 @@ def error(found: dict[str, Any]) -> tuple[str, str]:
 
 
 def outcome(found: dict[str, Any]) -> tuple[str, str]:
-    """Status and result of an execution; the whole description when there is no result."""
+    """Status and result of an execution; error and cause when there is no result."""
     output = found.get("output")
-    return found["status"], output["result"] if isinstance(output, dict) else json.dumps(found, default=str)
+    return found["status"], output["result"] if isinstance(output, dict) else f"{found.get('error')}: {found.get('cause')}"
 
 
 def message(found: dict[str, Any]) -> str:

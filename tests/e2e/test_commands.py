@@ -5,25 +5,30 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from bed import Bed, seed
 
-from app import ROOT, App, outcome, until
+from app import ARTIFACTS, ROOT, App, outcome, until
 
 pytestmark = [pytest.mark.timeout(240), pytest.mark.skipif(not shutil.which("aws"), reason="the AWS CLI is not installed")]
 
 
-def test_the_app_is_deployed_used_and_removed_by_hand() -> None:
+def test_the_app_is_deployed_used_and_removed_by_hand(tmp_path: Path) -> None:
     with Bed(wait_scale=0.05) as bed:
         bed.client("s3").create_bucket(Bucket="code")
-        environment = {**os.environ, **bed.environment(), "EBB_PROFILE": "dev"}
+        environment = {**os.environ, **bed.environment(), "CARGO_TARGET_DIR": str(tmp_path)}
 
-        def make(*arguments: str) -> subprocess.CompletedProcess[str]:
-            return subprocess.run(["make", *arguments], cwd=ROOT, env=environment, capture_output=True, text=True)
+        def run(*command: str) -> subprocess.CompletedProcess[str]:
+            return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
 
-        done = make("deploy", "BUCKET=code", "PARAMS=DenyStacks=Prod*,*-live MaxResources=40")
+        # What `make deploy` does after cargo is done.
+        packed = run(sys.executable, "-B", "infra/package.py", f"{ARTIFACTS}/{{}}", f"{tmp_path}/dist", "1")
+        assert packed.returncode == 0 and "zips for" in packed.stdout, packed.stdout + packed.stderr
+        done = run("infra/deploy", "code", "DenyStacks=Prod*,*-live", "MaxResources=40")
         assert done.returncode == 0, done.stdout + done.stderr
         teardown = done.stdout.strip().splitlines()[-1]
         bed.mirror()
@@ -39,14 +44,14 @@ def test_the_app_is_deployed_used_and_removed_by_hand() -> None:
         bed.plant({"service": "ssm", "action": "DeleteParameter", "agent": "rust", "times": 1, "delay_ms": 15_000})
         execution = app.start({"stack": "Shop", "region": "us-east-1", "confirm": "Shop"}, "running")
         until(lambda: app.lock("Shop"), 30)
-        refused = make("undeploy")
+        refused = run("make", "undeploy")
         assert refused.returncode != 0 and "running: ebb-teardown running" in refused.stderr, refused.stderr
         assert bed.client("cloudformation").describe_stacks(StackName="ebb")["Stacks"][0]["StackStatus"] == "CREATE_COMPLETE"
 
         assert outcome(bed.wait(execution)) == ("SUCCEEDED", "Deleted")
         keepers = app.outputs["KeeperStateMachineArn"]
         until(lambda: {e["status"] for e in bed.executions(keepers)} == {"SUCCEEDED"}, 60)
-        removed = make("undeploy")
+        removed = run("make", "undeploy")
         assert removed.returncode == 0, removed.stdout + removed.stderr
         left = [f["FunctionName"] for f in bed.client("lambda").list_functions()["Functions"]]
         assert left == []
