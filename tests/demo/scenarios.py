@@ -17,10 +17,14 @@ MINUTE = 60_000
 
 def teardown(stage: Stage) -> Proof:
     """A stack of 84 resources goes, in the right order, and nothing else."""
+    before = stage.bed.mark()
+    planned = stage.plan("demo-plan")
+    looked = [e for e in stage.bed.journal(agent="rust", since=before) if "/runs/" not in str(e["parameters"].get("Key"))]
     execution = stage.start("demo-1")
     found, record = follow(stage, execution)
     output = ending(stage, found, record)
     proof = Proof(stage)
+    proof.that("the dry run changed nothing", planned.get("result") == "DryRun" and not looked, [e["action"] for e in looked])
     proof.that("the execution succeeded with result Deleted", (found["status"], output.get("result")) == ("SUCCEEDED", "Deleted"), output)
     proof.everything_is_gone()
     proof.neighbour_is_untouched()

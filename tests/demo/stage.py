@@ -44,6 +44,22 @@ class Stage:
         return execution
 
 
+    def plan(self, name: str) -> dict[str, Any]:
+        """A dry run, with the input that `events/dry-run.json` shows: print the plan, answer the run's output."""
+        request = json.loads((ROOT / "events/dry-run.json").read_text()) | {"stack": self.stack.name, "region": self.stack.region}
+        self.screen.headline("Asking for the plan first: a dry run takes no lock and changes nothing")
+        self.screen.line(f"  input   {json.dumps(request)}")
+        output = self.bed.wait(self.bed.start(self.outputs["TeardownStateMachineArn"], request, name)).get("output") or {}
+        where = output.get("report", {}).get("json", "")
+        report = json.loads(self.place.read(where.removeprefix(f"s3://{STATE_BUCKET}/")) or b"{}")
+        for number, level in enumerate(report.get("plan", {}).get("levels", []), 1):
+            names = [id.partition("/")[2] for id in level]
+            more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+            self.screen.line(f"  level {number}  {len(names):3}  {', '.join(names[:8])}{more}")
+        self.screen.line("  A teardown does not wait for a whole level: each resource goes as soon as nothing needs it any more.")
+        return output
+
+
 @contextmanager
 def stage(screen: Screen) -> Iterator[Stage]:
     """Build the stage, and take it down again however the scenario ends."""

@@ -67,7 +67,7 @@ def settled(seen: Stopped) -> Stopped:
     seen.state = app.state(name) or {}
     seen.left = seen.stack.survivors()
     app.bed.lift()
-    seen.second = app.tear_down(name)
+    seen.second = app.run({"stack": name, "region": REGION, "confirm": name}, timeout=300)
     seen.left_in_the_end = seen.stack.survivors()
     return seen
 

@@ -45,11 +45,11 @@ def secretive(app: App, name: str) -> seed.StackBuilder:
 
 
 def everything_said(app: App, found: dict[str, Any]) -> dict[str, str]:
-    """All that the run has left for people to read, by where it is."""
-    said = {"execution": json.dumps(found, default=str)}
+    """All that the run has left for people to read, by where it is: what its machines, its functions and its files say."""
+    said = {}
     executions = [found["executionArn"]]
     for machine in ("DriveStateMachineArn", "KeeperStateMachineArn"):
-        executions += [e["executionArn"] for e in app.bed.executions(app.outputs[machine])]
+        executions += [e["executionArn"] for e in app.bed.executions(app.outputs[machine]) if e["startDate"] >= found["startDate"]]
     for arn in executions:
         said[f"description of {arn}"] = json.dumps(app.bed.describe(arn), default=str)
         said[f"history of {arn}"] = json.dumps(app.bed.history(arn), default=str)
