@@ -24,9 +24,9 @@ pub(super) fn svg(report: &Report) -> Option<String> {
     let x = |at: u64| LABELS + BARS * (at.clamp(from, to.max(from)) - from) as f64 / span;
     let height = TOP + ROW * rows.len() as f64 + 6.0;
     let mut svg = String::new();
-    let _ = write!(
+    let _ = writeln!(
         svg,
-        "<svg viewBox=\"0 0 {:.0} {height:.0}\" role=\"img\" aria-label=\"Time line of the run\">\n",
+        "<svg viewBox=\"0 0 {:.0} {height:.0}\" role=\"img\" aria-label=\"Time line of the run\">",
         LABELS + BARS + 10.0
     );
     // A line where each wave began; numbers that would run into each other are left out.
@@ -40,22 +40,22 @@ pub(super) fn svg(report: &Report) -> Option<String> {
     let mut last = f64::MIN;
     for (wave, at) in waves {
         let x = x(at);
-        let _ = write!(svg, "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{:.0}\" y2=\"{height:.0}\" class=\"wave\"/>\n", TOP - 6.0);
+        let _ = writeln!(svg, "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{:.0}\" y2=\"{height:.0}\" class=\"wave\"/>", TOP - 6.0);
         if x - last > 22.0 {
-            let _ = write!(svg, "<text x=\"{x:.1}\" y=\"{:.0}\" class=\"tick\">{wave}</text>\n", TOP - 10.0);
+            let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{:.0}\" class=\"tick\">{wave}</text>", TOP - 10.0);
             last = x;
         }
     }
-    let _ = write!(svg, "<text x=\"0\" y=\"{:.0}\" class=\"tick\">wave</text>\n", TOP - 10.0);
+    let _ = writeln!(svg, "<text x=\"0\" y=\"{:.0}\" class=\"tick\">wave</text>", TOP - 10.0);
     for (n, row) in rows.iter().enumerate() {
         let y = TOP + ROW * n as f64;
         let end = if row.ended > 0 { row.ended } else { to };
         let (left, right) = (x(row.started), x(end));
         let took = duration(end.saturating_sub(row.started));
-        let _ = write!(
+        let _ = writeln!(
             svg,
             "<g><title>{id} ({kind}): {outcome}, {took}</title><text x=\"{:.0}\" y=\"{:.0}\" class=\"label\">{label}</text>\
-             <rect x=\"{left:.1}\" y=\"{:.0}\" width=\"{:.1}\" height=\"{:.0}\" class=\"{outcome}\"/></g>\n",
+             <rect x=\"{left:.1}\" y=\"{:.0}\" width=\"{:.1}\" height=\"{:.0}\" class=\"{outcome}\"/></g>",
             LABELS - 8.0,
             y + 13.0,
             y + 2.0,

@@ -125,7 +125,7 @@ async fn look(r: &Resource, cx: &Cx<'_>) -> Result<Look, StepError> {
 }
 
 /// Group and filter from an id `group|filter`, or a bare filter name with its recorded group.
-fn filter<'r>(r: &'r Resource) -> Result<(&'r str, &'r str), StepError> {
+fn filter(r: &Resource) -> Result<(&str, &str), StepError> {
     match r.physical_id.split_once('|') {
         Some((group, filter)) if !group.is_empty() && !filter.is_empty() => Ok((group, filter)),
         None if !r.physical_id.is_empty() => {
