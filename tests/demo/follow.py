@@ -116,3 +116,13 @@ def ending(stage: Stage, found: dict[str, Any], record: dict[str, Any] | None) -
     stage.runs.append((found["name"], str(output.get("result")), *(str(counts.get(name, 0)) for name in COUNTED),
                        f"{seconds:.1f}", str(record["wave"] if record else 0)))
     return output
+
+
+def interrupted_row(name: str, record: dict[str, Any]) -> tuple[str, ...]:
+    """The row of a stopped run, which has no output of its own: what its record says, from its start to its settling."""
+    counts = standing(record)
+    worked = (record.get("ended", {}).get("at", 0) - record.get("startedAt", 0)) / 1000
+    # As the report counts them: what was not settled is blocked.
+    settled = [counts.get(status, 0) for status in COUNTED[:-1]]
+    left = len(record.get("resources", {})) - sum(settled)
+    return (name, record.get("ended", {}).get("result", "?"), *map(str, settled), str(left), f"{worked:.1f}", str(record.get("wave", 0)))

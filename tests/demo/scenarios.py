@@ -7,7 +7,7 @@ import time
 from typing import Any
 from collections.abc import Callable
 
-from follow import Follower, ending, follow
+from follow import Follower, ending, follow, interrupted_row
 from progress import STATE_BUCKET
 from proof import Proof
 from stage import Stage
@@ -114,6 +114,7 @@ def stop(stage: Stage) -> Proof:
     screen.line(f"  the lock was released {released_at - stopped:.1f} s after the stop")
     interrupted = place.record(execution) or {}
     left = set((place.state() or {}).get("resources", {}))
+    stage.runs.append(interrupted_row("demo-stop", interrupted))
 
     screen.headline("Starting again")
     found, record = follow(stage, stage.start("demo-stop-again"))
