@@ -14,6 +14,8 @@ REQUIREMENTS := tests/bed/requirements.txt
 
 SCENARIO ?=
 SUITE ?=
+ROUNDS ?= 2
+SEED ?=
 APP ?= ebb
 BUCKET ?=
 REGION ?=
@@ -43,6 +45,10 @@ test: setup binaries ## everything a change must pass: cargo test, the test bed'
 .PHONY: e2e
 e2e: setup binaries ## end-to-end tests only; SUITE=stop runs tests/e2e/test_stop.py
 	$(PYTEST) -v $(if $(SUITE),tests/e2e/test_$(SUITE).py,tests/e2e)
+
+.PHONY: chaos
+chaos: setup binaries ## teardowns with faults: throttling, kills, stops, a starved keeper, lost replies; ROUNDS=2 SEED=<a seed to replay>
+	@$(PYTHON) tests/chaos --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED)) $(SCENARIO)
 
 .PHONY: lint
 lint: setup ## formatting, clippy, state machines, templates, policies, events

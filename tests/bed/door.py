@@ -13,6 +13,7 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -165,6 +166,10 @@ class Door:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 256
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), ConnectionError):  # a client that was killed does not wait for its answer
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):

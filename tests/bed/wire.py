@@ -145,22 +145,24 @@ class _Routes:
     def __init__(self, service: str) -> None:
         model = _session.get_service_model(service)
         self.protocol = "rest-xml" if model.protocol == "rest-xml" else "rest-json"
-        self.entries: list[tuple[tuple[int, int], str, re.Pattern[str], dict[str, str], str]] = []
+        self.entries: list[tuple[tuple[int, int], str, re.Pattern[str], dict[str, str], set[str], str]] = []
         for name in model.operation_names:
             http = model.operation_model(name).http
             uri, _, constants = http["requestUri"].partition("?")
             pattern = re.sub(r"\\\{(\w+)(\\\+)?\\\}", lambda m: f"(?P<{m[1]}>{'.+' if m[2] else '[^/]+'})", re.escape(uri))
             query = dict(parse_qsl(constants, keep_blank_values=True))
-            weight = (len(query), len(re.sub(r"\{.*?\}", "", uri)))
-            self.entries.append((weight, http["method"], re.compile(pattern.rstrip("/") + "/?$"), query, name))
+            # Parameters that one of them must have tell AbortMultipartUpload from DeleteObject.
+            needed = {*query, *_required_in_query(model.operation_model(name).input_shape)}
+            weight = (len(needed), len(re.sub(r"\{.*?\}", "", uri)))
+            self.entries.append((weight, http["method"], re.compile(pattern.rstrip("/") + "/?$"), query, needed, name))
         # CopyObject and PutObject share a path: the plain one comes first among equals.
-        self.entries.sort(key=lambda e: (-e[0][0], -e[0][1], "Copy" in e[4], e[4]))
+        self.entries.sort(key=lambda e: (-e[0][0], -e[0][1], "Copy" in e[5], e[5]))
 
     def match(self, call: Call) -> tuple[str, dict[str, str]]:
-        for _, method, pattern, query, name in self.entries:
+        for _, method, pattern, query, needed, name in self.entries:
             if method != call.method or any(call.query.get(k, None if v else "") != v for k, v in query.items() if v):
                 continue
-            if any(k not in call.query for k in query):
+            if any(k not in call.query for k in needed):
                 continue
             found = pattern.match(call.path)
             if found:
@@ -169,6 +171,12 @@ class _Routes:
                 extra = {k: v for k, v in call.query.items() if not k.lower().startswith("x-amz") and k not in query and v}
                 return name, {**extra, **{k: unquote(v) for k, v in found.groupdict().items()}}
         return f"{call.method} {call.path}", {}
+
+
+def _required_in_query(shape: Any) -> list[str]:
+    """The names that an operation's required parameters have in the query."""
+    members = ((name, shape.members[name].serialization) for name in shape.required_members) if shape else ()
+    return [how.get("name", name) for name, how in members if how.get("location") == "querystring"]
 
 
 _session = botocore.session.get_session()

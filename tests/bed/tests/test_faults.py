@@ -42,6 +42,16 @@ def test_a_call_that_one_rule_lets_pass_may_meet_the_next(bed: Bed) -> None:
     assert len({fired["id"] for fired in bed.fired()}) == 2
 
 
+def test_a_delete_of_an_object_goes_by_its_name(bed: Bed) -> None:
+    s3 = bed.client("s3")
+    s3.create_bucket(Bucket="names")
+    upload = s3.create_multipart_upload(Bucket="names", Key="big")["UploadId"]
+    bed.plant({"action": "DeleteObject", "code": "SlowDown", "status": 503})
+    s3.abort_multipart_upload(Bucket="names", Key="big", UploadId=upload)
+    with pytest.raises(ClientError, match="SlowDown"):
+        s3.delete_object(Bucket="names", Key="small")
+
+
 def test_spared_actions_never_fail(bed: Bed) -> None:
     bed.plant({**RULE, "probability": 1, "spare": ["ListQueues"]})
     assert misses(bed, 10) == []
