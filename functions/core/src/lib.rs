@@ -8,6 +8,8 @@ pub mod graph;
 pub mod json_indent;
 pub mod keys;
 pub mod lock;
+#[cfg(test)]
+mod names;
 pub mod own;
 pub mod plan;
 pub mod payload;

@@ -240,3 +240,6 @@ fn is_zero(value: &u64) -> bool {
 fn is_zero_u32(value: &u32) -> bool {
     *value == 0
 }
+
+#[cfg(test)]
+mod tests;

@@ -317,6 +317,28 @@ mod tests {
         assert_eq!(alarms_in("XALARM(x)"), Vec::<&str>::new());
     }
 
+    /// A rule is at most 10 kB of text that anybody may have written; twenty times that is read in a blink, too.
+    #[test]
+    fn a_long_rule_is_read_in_one_pass() {
+        for piece in ["ALARM(", "ALARM('", "((((((", "ALARM()", "OK(\"", "       (", "xxxxxx", "ALARM(a) OR "] {
+            let rule = piece.repeat(200_000 / piece.len());
+            assert!(alarms_in(&rule).len() <= rule.len(), "{piece}");
+        }
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig { cases: 512, failure_persistence: None, ..Default::default() })]
+
+        /// What it names stands in it; what is around does not matter.
+        #[test]
+        fn any_rule_is_read(rule in "\\PC{0,40}|((NOT|AND|ALARM|ok|Insufficient_data|[()\"' a-z:]|\\PC){0,3}){0,20}", name in "[a-zA-Z0-9 _|%/ü-]{0,10}[a-z]") {
+            for alarm in alarms_in(&rule) {
+                assert!(rule.contains(alarm));
+            }
+            assert_eq!(alarms_in(&format!("ALARM('{name}') AND {rule}"))[0], name);
+        }
+    }
+
     #[test]
     fn names_are_read_out_of_arns() {
         assert_eq!(name_in("arn:aws:iam::1:role/path/R"), "R");

@@ -11,6 +11,8 @@ mod release;
 mod renew;
 
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod testing;
 
 pub use acquire::{Acquire, Acquired, How, Trouble};

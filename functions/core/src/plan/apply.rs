@@ -49,6 +49,10 @@ fn one(record: &mut RunRecord, graph: &Graph, node: usize, result: &StepResult) 
         resource.crashes += 1;
     }
     if crashed && resource.crashes > MAX_CRASHES {
+        if was_look {
+            // Nothing was begun.
+            (resource.started_at, resource.wave) = (0, 0);
+        }
         explain(record, id, Code::WorkerCrashed.name(), "its worker crashed four times");
         set(record, id, Status::Failed);
         quiet(record, was_look);

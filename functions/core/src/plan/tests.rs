@@ -1,5 +1,6 @@
 //! What the planner does with the outcomes of steps, against the sentences of the contract and the design.
 
+mod crashed_looks;
 mod first_record;
 mod golden;
 mod looks;

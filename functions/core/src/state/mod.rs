@@ -9,7 +9,7 @@ mod row;
 mod trim;
 
 #[cfg(test)]
-mod props;
+pub(crate) mod props;
 #[cfg(test)]
 pub(crate) mod samples;
 #[cfg(test)]

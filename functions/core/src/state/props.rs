@@ -21,7 +21,7 @@ fn any_json() -> impl Strategy<Value = String> {
 }
 
 /// JSON text that can stand in a property: cdkd, being JavaScript, writes no number beyond a float's range.
-fn any_property() -> impl Strategy<Value = String> {
+pub(crate) fn any_property() -> impl Strategy<Value = String> {
     json_with("-?(0|[1-9][0-9]{0,30})(\\.[0-9]{1,20})?([eE][+-]?[0-9]{1,2})?")
 }
 
