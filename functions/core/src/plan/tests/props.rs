@@ -206,6 +206,7 @@ fn drive(plan: &Plan, luck: &[u8], options: Value) -> Result<(), TestCaseError> 
                 prop_assert_eq!(ledger.removed, want == Status::Deleted);
             }
         } else if row.code.as_deref() != Some("Guarded") {
+            // Looks wait for nothing, so one can fail a row that would have been blocked.
             let failed_by_looks = row.code.as_deref() == Some("WorkerCrashed") && row.wave == 0;
             prop_assert!(
                 (row.status == Status::Blocked) == !free || failed_by_looks,
