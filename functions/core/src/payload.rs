@@ -24,8 +24,7 @@ pub enum PlannerRequest {
         execution: String,
     },
     /// What is to be done now?
-    #[serde(rename_all = "camelCase")]
-    Plan(PlanRequest),
+    Plan(Box<PlanRequest>),
 }
 
 /// Asks for the next wave.

@@ -241,7 +241,7 @@ impl Bed {
     }
 
     pub(crate) async fn plan_value(&self, request: &PlanRequest) -> Value {
-        handle(PlannerRequest::Plan(request.clone()), &self.deps).await.unwrap()
+        handle(PlannerRequest::Plan(Box::new(request.clone())), &self.deps).await.unwrap()
     }
 
     pub(crate) fn record(&self, run: &Run) -> RunRecord {
