@@ -16,6 +16,7 @@ SCENARIO ?=
 SUITE ?=
 ROUNDS ?= 2
 SEED ?=
+ONLY ?=
 APP ?= ebb
 BUCKET ?=
 REGION ?=
@@ -49,6 +50,10 @@ e2e: setup binaries ## end-to-end tests only; SUITE=stop runs tests/e2e/test_sto
 .PHONY: chaos
 chaos: setup binaries ## teardowns with faults: throttling, kills, stops, a starved keeper, lost replies; ROUNDS=2 SEED=<a seed to replay>
 	@$(PYTHON) tests/chaos --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED)) $(SCENARIO)
+
+.PHONY: mutants
+mutants: setup ## rules of a teardown broken on purpose, one by one: a test must notice each; ONLY=<names from tests/mutants/mutants.toml>
+	@$(PYTHON) tests/mutants $(ONLY)
 
 .PHONY: lint
 lint: setup ## formatting, clippy, state machines, templates, policies, events
