@@ -132,6 +132,19 @@ impl Runs {
     }
 }
 
+impl Runs {
+    /// Whether the execution is over and began longer ago than a lock lasts: nothing that it left can be settled from
+    /// here, and whatever lock it took and nobody renews goes by itself.
+    async fn has_lapsed(&self, execution_arn: &str) -> bool {
+        match self.world.executions.describe(execution_arn).await {
+            Ok(Some(execution)) => {
+                !execution.running && self.world.clock.now().saturating_sub(execution.started_at) > ebb_core::lock::TTL
+            }
+            _ => false,
+        }
+    }
+}
+
 #[async_trait]
 impl ResolveRun for Runs {
     async fn resolve(&self, execution_arn: &str) -> Result<Resolution, Failure> {
@@ -142,11 +155,87 @@ impl ResolveRun for Runs {
             Err(NoRun::NotLearnt) => Ok(Resolution::NotLearnt),
             Err(NoRun::Failed(why)) => Err(Failure::new(Ending::Error.name(), &why)),
             // A request that leads nowhere never took a lock. An account or bucket that cannot be reached now may have
-            // been reachable when it did.
+            // been reachable when it did, until such a lock has lapsed.
             Err(NoRun::Refused(refusal)) => match refusal.ending {
-                Ending::InvalidRequest | Ending::Refused | Ending::StackNotFound | Ending::BucketNotFound => Ok(Resolution::NotARun),
+                Ending::InvalidRequest | Ending::Refused | Ending::StackNotFound | Ending::BucketNotFound => {
+                    Ok(Resolution::NotARun)
+                }
+                _ if self.has_lapsed(execution_arn).await => Ok(Resolution::NotARun),
                 _ => Err(refusal.into()),
             },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Accounts, BucketPlace, Executions, ExecutionsError, VirtualClock};
+    use ebb_core::{Clock, Millis, Target};
+
+    const ARN: &str = "arn:aws:states:us-east-1:123456789012:execution:ebb-teardown:x";
+    const START: Millis = 1_765_000_000_000;
+
+    struct Over {
+        input: &'static str,
+        running: bool,
+    }
+
+    #[async_trait]
+    impl Executions for Over {
+        async fn describe(&self, _: &str) -> Result<Option<Execution>, ExecutionsError> {
+            Ok(Some(Execution { input: self.input.into(), started_at: START, running: self.running, redriven: false }))
+        }
+    }
+
+    struct Denied;
+
+    #[async_trait]
+    impl Accounts for Denied {
+        async fn account(&self, _: Option<&Target>, _: &str) -> Result<String, Refusal> {
+            Err(Refusal::new(Ending::AccessDenied, "no"))
+        }
+        async fn find_bucket(
+            &self,
+            _: Option<&Target>,
+            _: &str,
+            _: &str,
+            _: Option<&str>,
+            _: Option<&str>,
+        ) -> Result<BucketPlace, Refusal> {
+            Err(Refusal::new(Ending::AccessDenied, "no"))
+        }
+        async fn bucket(&self, _: &Run) -> Result<Arc<dyn Bucket>, Refusal> {
+            Err(Refusal::new(Ending::AccessDenied, "no"))
+        }
+    }
+
+    fn runs(input: &'static str, running: bool) -> (Runs, VirtualClock) {
+        let clock = VirtualClock::starting_at(START);
+        let world = World { clock: Arc::new(clock), executions: Arc::new(Over { input, running }), accounts: Arc::new(Denied) };
+        (Runs::new(world, Arc::new(Rails::from_vars(|name| (name == "EBB_APP").then(|| "ebb".to_owned())).unwrap())), clock)
+    }
+
+    const REQUEST: &str = r#"{"stack": "S", "region": "us-east-1", "confirm": "S"}"#;
+
+    /// A keeper of a run that nobody can reach ends once the run's lock has lapsed, instead of asking for two days.
+    #[tokio::test(start_paused = true)]
+    async fn an_unreachable_run_is_given_up_when_its_lock_has_lapsed() {
+        let (over, clock) = runs(REQUEST, false);
+        assert_eq!(over.resolve(ARN).await.unwrap_err().name, "AccessDenied");
+        clock.sleep(std::time::Duration::from_millis(ebb_core::lock::TTL + 1)).await;
+        assert_eq!(over.resolve(ARN).await, Ok(Resolution::NotARun));
+
+        let (running, clock) = runs(REQUEST, true);
+        clock.sleep(std::time::Duration::from_millis(ebb_core::lock::TTL + 1)).await;
+        assert_eq!(running.resolve(ARN).await.unwrap_err().name, "AccessDenied");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_is_none_or_a_role_that_is_not_allowed_was_never_a_run() {
+        let role = r#"{"stack": "S", "confirm": "S", "target": {"roleArn": "arn:aws:iam::210987654321:role/x"}}"#;
+        for input in ["{}", role] {
+            assert_eq!(runs(input, false).0.resolve(ARN).await, Ok(Resolution::NotARun), "{input}");
         }
     }
 }
