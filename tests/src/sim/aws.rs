@@ -8,7 +8,7 @@ use std::time::Duration;
 use ebb_core::{Millis, catalogue};
 use tokio::sync::oneshot;
 
-use super::scenario::Scenario;
+use super::scenario::{Sabotage, Scenario};
 use super::shapes::Row;
 use super::sim::{Sim, actor};
 
@@ -43,7 +43,13 @@ impl Quirk {
     pub fn is_permanent(self) -> bool {
         matches!(
             self,
-            Quirk::Protected | Quirk::HoldsData | Quirk::Refuses | Quirk::Denied | Quirk::NeverReady | Quirk::NeverAnswers | Quirk::AnswersFailed
+            Quirk::Protected
+                | Quirk::HoldsData
+                | Quirk::Refuses
+                | Quirk::Denied
+                | Quirk::NeverReady
+                | Quirk::NeverAnswers
+                | Quirk::AnswersFailed
         )
     }
 }
@@ -68,6 +74,11 @@ pub struct Thing {
 }
 
 impl Thing {
+    /// Nobody can delete it any more: it counts as gone with what it was made by.
+    pub fn abandon(&mut self, now: Millis) {
+        self.life = Life::Going { gone_at: now, unseen_at: now };
+    }
+
     /// Whether it still exists.
     pub fn is_alive(&self, now: Millis) -> bool {
         match (self.life, self.quirk) {
@@ -137,7 +148,11 @@ impl Aws {
                 deployment,
                 has_snapshot: false,
                 life: Life::Alive,
-                users: shape.users(&row.id),
+                users: match sim.scenario.sabotage {
+                    // Upside down: what it needs is said to need it.
+                    Some(Sabotage::HiddenNeeds) => row.needs.clone(),
+                    _ => shape.users(&row.id),
+                },
             });
             // What is there is taken over: from now on it belongs to this deployment.
             thing.deployment = deployment;
@@ -263,11 +278,7 @@ impl Aws {
             let known = catalogue::lookup(&thing.row.resource_type, thing.row.in_vpc);
             let most = known.deadline().as_millis() as u64 * 3 / 4;
             let takes = ((sim.rng.aws.log_normal(known.p50_s, known.p90_s) * 1000.0) as u64).min(most);
-            let seen = if sim.rng.aws.chance(sim.odds(30)) {
-                sim.rng.aws.between(500, 40_000)
-            } else {
-                0
-            };
+            let seen = if sim.rng.aws.chance(sim.odds(30)) { sim.rng.aws.between(500, 40_000) } else { 0 };
             thing.life = Life::Going { gone_at: now + takes, unseen_at: now + takes + seen };
         }
         Ok(())
@@ -276,7 +287,7 @@ impl Aws {
     /// A custom resource's handler has done its work.
     pub fn gone(&self, sim: &Sim, id: &str) {
         if let Some(thing) = self.things().get_mut(id) {
-            thing.life = Life::Going { gone_at: sim.now(), unseen_at: sim.now() };
+            thing.abandon(sim.now());
         }
     }
 }
@@ -296,9 +307,11 @@ fn quirk(sim: &Sim, row: &Row, now: Millis) -> Quirk {
             Quirk::NeverAnswers,
             Quirk::AnswersFailed,
         ],
-        "AWS::DynamoDB::Table" | "AWS::Logs::LogGroup" | "AWS::RDS::DBInstance" | "AWS::RDS::DBCluster" | "AWS::Cognito::UserPool" => {
-            &[Quirk::Protected]
-        }
+        "AWS::DynamoDB::Table"
+        | "AWS::Logs::LogGroup"
+        | "AWS::RDS::DBInstance"
+        | "AWS::RDS::DBCluster"
+        | "AWS::Cognito::UserPool" => &[Quirk::Protected],
         "AWS::S3::Bucket" | "AWS::ECR::Repository" => &[Quirk::HoldsData],
         "AWS::EC2::VPC" | "AWS::EC2::Subnet" | "AWS::EC2::SecurityGroup" | "AWS::IAM::Role" => &[Quirk::HeldUntil(0)],
         _ => &[Quirk::Vanishes(0), Quirk::Vanishes(0), Quirk::HeldUntil(0), Quirk::Refuses, Quirk::Denied, Quirk::NeverReady],

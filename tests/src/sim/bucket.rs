@@ -184,7 +184,9 @@ impl SimBucket {
                 }));
                 Err(error)
             }
-            Fate::NeverArrived | Fate::Unavailable | Fate::Conflict | Fate::Denied => Err(self.failed(fate, operation, key).await),
+            Fate::NeverArrived | Fate::Unavailable | Fate::Conflict | Fate::Denied => {
+                Err(self.failed(fate, operation, key).await)
+            }
         }
     }
 }
@@ -252,6 +254,9 @@ impl Bucket for SimBucket {
 impl Denial {
     /// Whether it denies `operation` on `key` now.
     fn holds(&self, elapsed: u64, operation: &str, key: &str) -> bool {
-        elapsed >= self.from && self.until.is_none_or(|until| elapsed < until) && self.operation == operation && key.ends_with(self.suffix)
+        elapsed >= self.from
+            && self.until.is_none_or(|until| elapsed < until)
+            && self.operation == operation
+            && key.ends_with(self.suffix)
     }
 }

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::aws::{Call, Quirk};
 use super::provider::SimProvider;
+use super::scenario::Sabotage;
 use super::sim::{ACTOR, Actor, SECRET, Sim, actor};
 
 /// The answer's address lives for an hour.
@@ -27,7 +28,8 @@ pub async fn step(provider: &SimProvider, id: &str, resource: &Resource, ctx: &C
         request_id: None,
     };
     let seen = provider.bucket.get(&key).await.map_err(|error| busy(&error))?;
-    let marked = seen.is_some();
+    let sabotaged = provider.sim.scenario.sabotage == Some(Sabotage::NoMark);
+    let marked = seen.is_some() && !sabotaged;
     if let Some(answer) = seen.as_ref().filter(|object| !object.body.is_empty()) {
         let answer: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
         return match answer["Status"].as_str() {
@@ -41,6 +43,9 @@ pub async fn step(provider: &SimProvider, id: &str, resource: &Resource, ctx: &C
     if marked {
         return Ok(Step::pending(Duration::from_secs(2), "its handler was asked"));
     }
+    if provider.sim.truth.handler_is_gone(&provider.sim, id) {
+        return Ok(Step::ALREADY_GONE);
+    }
     ctx.fence.check().await?;
     let me = format!("{}", actor().invocation);
     let mark = Put { metadata: [("invocation".to_owned(), me.clone())].into(), ..Put::json("") };
@@ -52,7 +57,7 @@ pub async fn step(provider: &SimProvider, id: &str, resource: &Resource, ctx: &C
         }
         Err(error) => return Err(busy(&error)),
     };
-    if ours {
+    if ours || sabotaged {
         ctx.fence.check().await?;
         invoke(provider, id, &request, &key).await;
     }
@@ -79,7 +84,9 @@ async fn invoke(provider: &SimProvider, id: &str, request: &str, key: &str) {
             world.aws.gone(&world, &id);
         }
         for _ in 0..if twice { 2 } else { 1 } {
-            world.bucket.raw_put(&key, format!(r#"{{"Status":"{status}","RequestId":"r","Data":{{"Token":"{SECRET}-answer"}}}}"#));
+            world
+                .bucket
+                .raw_put(&key, format!(r#"{{"Status":"{status}","RequestId":"r","Data":{{"Token":"{SECRET}-answer"}}}}"#));
             world.event(|| format!("the handler of {id} answers {status}"));
             world.sleep(Duration::from_secs(30)).await;
         }

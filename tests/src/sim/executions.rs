@@ -11,7 +11,7 @@ use super::asl::{Machine, machines};
 use super::invariants::Invariant;
 use super::log::brief;
 use super::machine::{Fault, Runner};
-use super::scenario::Notice;
+use super::scenario::{Notice, Sabotage};
 use super::sim::{SECRET, Sim};
 
 /// Which machine.
@@ -117,6 +117,9 @@ impl Executions {
             Kind::Keeper => "keepers",
         });
         sim.event(|| format!("start {arn} {}", brief(&input)));
+        if kind == Kind::Keeper && sim.scenario.sabotage == Some(Sabotage::NoKeeper) {
+            return Ok(arn);
+        }
         let start_at = kind.machine().start_at.clone();
         self.all().push(Execution {
             arn: arn.clone(),
@@ -254,7 +257,12 @@ impl Executions {
 
     /// Notes where an execution is.
     pub fn entered(&self, arn: &str, state: &str, input: &Value) {
-        self.with(arn, |e| e.at = (state.to_owned(), input.clone()));
+        self.with(arn, |e| {
+            // Only teardowns are redriven here.
+            if e.kind == Kind::Teardown {
+                e.at = (state.to_owned(), input.clone());
+            }
+        });
     }
 
     /// Adds to an execution's history, and answers how long it is.

@@ -22,9 +22,10 @@ use tokio::sync::oneshot;
 use super::bucket::SimBucket;
 use super::executions::{ACCOUNT, Standing};
 use super::invariants::Invariant;
-use super::log::brief;
+use super::log::{brief, weigh};
 use super::machine::Fault;
 use super::provider::SimProvider;
+use super::scenario::Deed;
 use super::sim::{ACTOR, Actor, RunName, SECRET, Sim, actor};
 
 /// Every function's time-out.
@@ -161,6 +162,8 @@ pub struct Fleet {
     rails: Rails,
     warm: [Mutex<Vec<Container>>; 4],
     invocations: Mutex<u64>,
+    /// Payloads that were sent, oldest first; a few, and no acquire: Lambda does not deliver one after minutes.
+    sent: Mutex<Vec<(usize, Value)>>,
 }
 
 const NAMES: [&str; 4] = ["planner", "worker", "lock-keeper", "finalizer"];
@@ -182,23 +185,21 @@ enum Luck {
 impl Fleet {
     /// The functions of `sim`.
     pub fn new(sim: &Arc<Sim>) -> Self {
-        let rails = Rails::from_vars(|name| (name == "EBB_APP").then(|| "ebb-app".to_owned())).expect("the rails of the simulation");
+        let rails =
+            Rails::from_vars(|name| (name == "EBB_APP").then(|| "ebb-app".to_owned())).expect("the rails of the simulation");
         Fleet {
             outside: Arc::new(Outside(Arc::downgrade(sim))),
             time: sim.time,
             rails,
             warm: Default::default(),
             invocations: Mutex::new(0),
+            sent: Mutex::default(),
         }
     }
 
     fn world(&self, sim: &Sim, function: usize) -> World {
         let by = sim.scenario.skews[function];
-        World {
-            clock: Arc::new(Skewed::new(self.time, by)),
-            executions: self.outside.clone(),
-            accounts: self.outside.clone(),
-        }
+        World { clock: Arc::new(Skewed::new(self.time, by)), executions: self.outside.clone(), accounts: self.outside.clone() }
     }
 
     fn container(&self, sim: &Sim, function: usize) -> Container {
@@ -224,9 +225,13 @@ impl Fleet {
 
     /// Invokes a function for a state machine. The answer comes when it comes; nobody has to wait for it.
     pub fn invoke(&self, sim: &Arc<Sim>, name: &str, payload: Value) -> Result<oneshot::Receiver<Result<Value, Fault>>, Fault> {
-        let function = NAMES.iter().position(|known| *known == name).ok_or_else(|| Fault::Runtime(format!("no function {name}")))?;
-        let secret = payload.to_string().contains(SECRET);
+        let function =
+            NAMES.iter().position(|known| *known == name).ok_or_else(|| Fault::Runtime(format!("no function {name}")))?;
+        let (_, secret) = weigh(&payload, SECRET);
         sim.check(Invariant::Secrets, !secret, || format!("in a payload of {name}"));
+        if sim.scenario.deeds.iter().any(|(_, deed)| *deed == Deed::LateDelivery) && NAMES[function] != "lock-keeper" {
+            self.sent.lock().unwrap_or_else(PoisonError::into_inner).push((function, payload.clone()));
+        }
         let (answer, receiver) = oneshot::channel();
         let luck = self.luck(sim);
         let sim = sim.clone();
@@ -262,6 +267,22 @@ impl Fleet {
             let _ = answer.send(result);
         });
         Ok(receiver)
+    }
+
+    /// Delivers a payload of earlier once more.
+    pub async fn deliver_again(&self, sim: &Arc<Sim>) {
+        let old = {
+            let sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+            // The finalizer's are the ones that remove things.
+            let finishes: Vec<_> = sent.iter().filter(|(function, _)| NAMES[*function] == "finalizer").collect();
+            match (finishes.len(), sent.len()) {
+                (0, 0) => return,
+                (some, _) if some > 0 && sim.rng.neighbours.chance(600) => finishes[sim.rng.neighbours.below(some)].clone(),
+                (_, all) => sent[sim.rng.neighbours.below(all)].clone(),
+            }
+        };
+        sim.fault("function: delivered again, late");
+        drop(deliver(sim.clone(), old.0, old.1, None).await);
     }
 
     fn luck(&self, sim: &Sim) -> Luck {
@@ -335,11 +356,11 @@ async fn deliver(sim: Arc<Sim>, function: usize, payload: Value, killed: Option<
             Err(Fault::error("Sandbox.Timedout", "Task timed out after 60.00 seconds"))
         }
     };
-    let text = match &result {
-        Ok(answer) => answer.to_string(),
-        Err(fault) => format!("{fault:?}"),
+    let secret = match &result {
+        Ok(answer) => weigh(answer, SECRET).1,
+        Err(fault) => format!("{fault:?}").contains(SECRET),
     };
-    sim.check(Invariant::Secrets, !text.contains(SECRET), || format!("in an answer of {name}"));
+    sim.check(Invariant::Secrets, !secret, || format!("in an answer of {name}"));
     sim.event(|| match &result {
         Ok(answer) => format!("#{invocation} {name} -> {}", shown(answer)),
         Err(fault) => format!("#{invocation} {name} -> {fault:?}"),

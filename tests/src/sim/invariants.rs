@@ -140,6 +140,8 @@ struct Facts {
     asked: BTreeMap<String, u32>,
     /// Things the world still has to do before it is quiet.
     pending: i64,
+    /// Run records that hold a result.
+    ended: BTreeSet<String>,
     /// Ends of teardowns.
     deaths: Vec<Millis>,
 }
@@ -190,7 +192,15 @@ impl Truth {
     /// An object was written or deleted.
     pub fn bucket_changed(&self, sim: &Arc<Sim>, actor: &Actor, key: &str, before: Option<&[u8]>, after: Option<&[u8]>) {
         sim.event(|| {
-            let size = |body: Option<&[u8]>| body.map_or("nothing".to_owned(), |b| if key.ends_with("/lock.json") { String::from_utf8_lossy(b).into_owned() } else { format!("{} bytes", b.len()) });
+            let size = |body: Option<&[u8]>| {
+                body.map_or("nothing".to_owned(), |b| {
+                    if key.ends_with("/lock.json") {
+                        String::from_utf8_lossy(b).into_owned()
+                    } else {
+                        format!("{} bytes", b.len())
+                    }
+                })
+            };
             format!("#{} {} {key}: {} -> {}", actor.invocation, actor.name, size(before), size(after))
         });
         if actor.is_ebb() {
@@ -201,9 +211,9 @@ impl Truth {
         if key.ends_with("/lock.json") {
             self.lock_changed(sim, actor, key, Lock::of(before), Lock::of(after));
         } else if key.ends_with("/state.json") && actor.is_ebb() {
-            self.state_changed(sim, actor, key, before, after);
+            self.state_changed(sim, actor, key, before);
         } else if key.starts_with("ebb/runs/") && key.ends_with(".json") && !key.ends_with(".report.json") {
-            self.run_record_changed(sim, key, before, after);
+            self.run_record_changed(sim, key, after);
         }
     }
 
@@ -236,7 +246,9 @@ impl Truth {
                         || (actor.name == "lock-keeper" && before.expires_at <= now + 1_000)
                 }
             };
-            sim.check(Invariant::Neighbour, harmless, || format!("{} {:?} changes the lock {key} of {before:?} to {after:?}", actor.name, actor.run));
+            sim.check(Invariant::Neighbour, harmless, || {
+                format!("{} {:?} changes the lock {key} of {before:?} to {after:?}", actor.name, actor.run)
+            });
         }
         let mut facts = self.facts();
         if let Some(before) = before.filter(Lock::is_open)
@@ -257,24 +269,26 @@ impl Truth {
         }
     }
 
-    fn state_changed(&self, sim: &Sim, actor: &Actor, key: &str, before: Option<&[u8]>, after: Option<&[u8]>) {
-        let read = |body: Option<&[u8]>| body.and_then(|body| serde_json::from_slice::<Recorded>(body).ok());
-        let (before, after) = (read(before), read(after));
+    fn state_changed(&self, sim: &Sim, actor: &Actor, key: &str, before: Option<&[u8]>) {
+        sim.check(Invariant::Neighbour, !sim.is_dry(), || format!("{} writes {key} in a dry run", actor.name));
+        let before = before.and_then(|body| serde_json::from_slice::<Recorded>(body).ok());
         if let (Some(before), Some(run)) = (&before, &actor.run) {
             let known = self.facts().deployments.get(run).copied();
             sim.check(Invariant::Neighbour, known.is_none_or(|known| before.sim_deployment <= known), || {
                 format!("{} of a run of deployment {known:?} changes {key} of deployment {}", actor.name, before.sim_deployment)
             });
         }
-        let Some(stack) = key.strip_prefix("cdkd/").and_then(|rest| rest.split('/').next()) else { return };
-        let written = after.unwrap_or_default();
-        let is_gone = key_is_gone(sim, stack);
-        self.nothing_is_lost(sim, stack, &written, is_gone);
+        if let Some(stack) = key.strip_prefix("cdkd/").and_then(|rest| rest.split('/').next()) {
+            self.nothing_is_lost(sim, stack);
+        }
     }
 
     /// What lives is recorded, or was dropped by its policy with the whole record.
-    fn nothing_is_lost(&self, sim: &Sim, stack: &str, recorded: &Recorded, is_gone: bool) {
+    fn nothing_is_lost(&self, sim: &Sim, stack: &str) {
         let now = sim.now();
+        let body = state_of(sim, stack);
+        let is_gone = body.is_none();
+        let recorded: Recorded = body.and_then(|body| serde_json::from_slice(&body).ok()).unwrap_or_default();
         let lost: Vec<String> = sim
             .aws
             .things()
@@ -289,39 +303,45 @@ impl Truth {
 
     /// The record of everything at the end.
     pub fn nothing_was_lost(&self, sim: &Sim) {
-        let snapshot = sim.bucket.snapshot();
         let shape = &sim.scenario.shape;
-        let stacks: BTreeSet<&str> = shape.files.iter().map(|file| file.stack.as_str()).collect();
-        for stack in stacks {
-            let keys = [format!("cdkd/{stack}/{}/state.json", shape.region), format!("cdkd/{stack}/state.json")];
-            let body = keys.iter().find_map(|key| snapshot.get(key));
-            let recorded = body.and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default();
-            self.nothing_is_lost(sim, stack, &recorded, body.is_none());
+        for file in &shape.files {
+            self.nothing_is_lost(sim, &file.stack);
         }
+        let snapshot = sim.bucket.snapshot();
         for (key, body) in &shape.bystanders {
             let same = snapshot.get(key).is_some_and(|now| now == body);
             sim.check(Invariant::Neighbour, same, || format!("{key} is not what it was"));
         }
     }
 
-    fn run_record_changed(&self, sim: &Arc<Sim>, key: &str, before: Option<&[u8]>, after: Option<&[u8]>) {
+    fn run_record_changed(&self, sim: &Arc<Sim>, key: &str, after: Option<&[u8]>) {
+        if self.facts().ended.contains(key) {
+            return;
+        }
         let Some(progress) = after.and_then(|body| serde_json::from_slice::<Progressed>(body).ok()) else {
             sim.check(Invariant::Truth, false, || format!("{key} was removed or cannot be read"));
             return;
         };
-        let already_ended =
-            before.and_then(|body| serde_json::from_slice::<Progressed>(body).ok()).is_some_and(|before| before.ended.is_some());
-        if already_ended {
-            return;
-        }
         let now = sim.now();
         let alive: Vec<String> = {
             let things = sim.aws.things();
             let lives = |id: &&String| things.get(id.as_str()).is_some_and(|thing| thing.is_alive(now) && thing.deployment == 0);
-            progress.resources.iter().filter(|(_, row)| row.status == Status::Deleted).map(|(id, _)| id).filter(lives).cloned().collect()
+            progress
+                .resources
+                .iter()
+                .filter(|(_, row)| row.status == Status::Deleted)
+                .map(|(id, _)| id)
+                .filter(lives)
+                .cloned()
+                .collect()
         };
         // A later deployment makes things again; only the first one is compared with every record.
-        sim.check(Invariant::Truth, alive.is_empty() || self.facts().deployment > 0, || format!("recorded as deleted and alive: {alive:?}"));
+        sim.check(Invariant::Truth, alive.is_empty() || self.facts().deployment > 0, || {
+            format!("recorded as deleted and alive: {alive:?}")
+        });
+        if progress.ended.is_some() {
+            self.facts().ended.insert(key.to_owned());
+        }
         if progress.ended.is_some()
             && let Some(record) = after.and_then(|body| RunRecord::parse(body).ok())
         {
@@ -348,10 +368,19 @@ impl Truth {
                 .map(|thing| thing.row.id.clone())
                 .collect()
         };
-        sim.check(Invariant::Truth, left.is_empty(), || format!("{} says {} and these live: {left:?}", record.run.run_id, ended.result));
+        sim.check(Invariant::Truth, left.is_empty(), || {
+            format!("{} says {} and these live: {left:?}", record.run.run_id, ended.result)
+        });
         let snapshot = sim.bucket.snapshot();
-        let kept: Vec<String> = record.stacks.keys().map(|stack| record.run.key().sibling(stack).state()).filter(|key| snapshot.contains_key(key)).collect();
-        sim.check(Invariant::Truth, kept.is_empty(), || format!("{} says {} and these are there: {kept:?}", record.run.run_id, ended.result));
+        let kept: Vec<String> = record
+            .stacks
+            .keys()
+            .map(|stack| record.run.key().sibling(stack).state())
+            .filter(|key| snapshot.contains_key(key))
+            .collect();
+        sim.check(Invariant::Truth, kept.is_empty(), || {
+            format!("{} says {} and these are there: {kept:?}", record.run.run_id, ended.result)
+        });
         sim.check(Invariant::Truth, counts.is_clean(), || format!("{} says {} with {counts:?}", record.run.run_id, ended.result));
     }
 
@@ -378,6 +407,7 @@ impl Truth {
     pub fn call_starts(&self, sim: &Sim, id: &str, call: Call) {
         let (actor, now) = (actor(), sim.now());
         let Some(run) = actor.run.clone() else { return };
+        sim.check(Invariant::Neighbour, !sim.is_dry(), || format!("{call:?} {id} in a dry run"));
         let key = lock_key(sim, id);
         let (reading, shut, known, held) = {
             let mut facts = self.facts();
@@ -392,7 +422,10 @@ impl Truth {
         // The store's date has whole seconds, and its answer was a moment on its way.
         let fresh = match &reading {
             Some((Some(lock), served)) => {
-                lock.name() == run && lock.is_open() && now - served <= 10_000 && lock.expires_at.saturating_sub(now) + 1_100 >= 60_000
+                lock.name() == run
+                    && lock.is_open()
+                    && now - served <= 10_000
+                    && lock.expires_at.saturating_sub(now) + 1_100 >= 60_000
             }
             _ => false,
         };
@@ -410,8 +443,12 @@ impl Truth {
     /// A mutating call reaches its resource.
     pub fn call_reaches(&self, sim: &Sim, id: &str, call: Call, holders: &[String]) {
         match call {
+            // What is gone already needs nothing any more.
+            Call::Ask if !sim.aws.is_alive(id, sim.now()) => {}
             Call::Delete => {
-                sim.check(Invariant::Order, holders.is_empty(), || format!("Delete reaches {id} while these need it: {holders:?}"));
+                sim.check(Invariant::Order, holders.is_empty(), || {
+                    format!("Delete reaches {id} while these need it: {holders:?}")
+                });
                 let things = sim.aws.things();
                 let unsaved = things.get(id).is_some_and(|thing| {
                     let skip = sim.scenario.request["skipFinalSnapshot"] == true;
@@ -426,7 +463,9 @@ impl Truth {
                 let needs = things.get(id).map(|thing| thing.row.needs.clone()).unwrap_or_default();
                 let gone: Vec<String> = needs
                     .into_iter()
-                    .filter(|need| things.get(need).is_some_and(|need| !need.is_alive(now) && !matches!(need.quirk, Quirk::Vanishes(_))))
+                    .filter(|need| {
+                        things.get(need).is_some_and(|need| !need.is_alive(now) && !matches!(need.quirk, Quirk::Vanishes(_)))
+                    })
                     .collect();
                 drop(things);
                 sim.check(Invariant::Order, gone.is_empty(), || format!("the handler of {id} is asked without {gone:?}"));
@@ -444,7 +483,33 @@ impl Truth {
             let Some(run) = facts.calls.remove(&(actor.invocation, id.to_owned())) else { return };
             facts.shut.get(&(run, key)).copied()
         };
-        sim.check(Invariant::Fence, shut.is_none_or(|at| now - at <= 75_000), || format!("(c) a call on {id} ends after {} ms", now - shut.unwrap_or(now)));
+        sim.check(Invariant::Fence, shut.is_none_or(|at| now - at <= 75_000), || {
+            format!("(c) a call on {id} ends after {} ms", now - shut.unwrap_or(now))
+        });
+    }
+
+    /// Whether a custom resource's handler is gone, so that nobody can be asked. That may only be when it went by itself, or
+    /// when the resource itself went with it.
+    pub fn handler_is_gone(&self, sim: &Sim, id: &str) -> bool {
+        let now = sim.now();
+        let mut things = sim.aws.things();
+        let Some(custom) = things.get(id) else { return false };
+        let lives = custom.is_alive(now);
+        let handler = custom
+            .row
+            .needs
+            .iter()
+            .filter_map(|need| things.get(need))
+            .find(|need| need.row.resource_type == "AWS::Lambda::Function");
+        let Some(handler) = handler.filter(|handler| !handler.is_alive(now)) else { return false };
+        let by_itself = matches!(handler.quirk, Quirk::Vanishes(_));
+        let handler = handler.row.id.clone();
+        if let Some(custom) = things.get_mut(id) {
+            custom.abandon(now);
+        }
+        drop(things);
+        sim.check(Invariant::Order, by_itself || !lives, || format!("{handler} went before {id}"));
+        true
     }
 
     /// A handler is asked.
@@ -465,6 +530,11 @@ impl Truth {
 }
 
 impl Sim {
+    /// Whether all runs so far only look.
+    fn is_dry(&self) -> bool {
+        self.scenario.request["dryRun"] == true && self.is_first_request()
+    }
+
     /// Whether only the request that was drawn is at work, not the one after mending.
     pub fn is_first_request(&self) -> bool {
         !self.executions.all().iter().any(|execution| execution.name.starts_with("mended"))
@@ -476,12 +546,13 @@ fn lock_key(sim: &Sim, id: &str) -> String {
     format!("cdkd/{stack}/{}/lock.json", sim.scenario.shape.region)
 }
 
-fn key_is_gone(sim: &Sim, stack: &str) -> bool {
+/// A stack's state as it is now, in either layout.
+fn state_of(sim: &Sim, stack: &str) -> Option<bytes::Bytes> {
     let snapshot = sim.bucket.snapshot();
-    let region = &sim.scenario.shape.region;
-    !snapshot.contains_key(&format!("cdkd/{stack}/{region}/state.json")) && !snapshot.contains_key(&format!("cdkd/{stack}/state.json"))
+    let regional = snapshot.get(&format!("cdkd/{stack}/{}/state.json", sim.scenario.shape.region));
+    regional.or_else(|| snapshot.get(&format!("cdkd/{stack}/state.json"))).cloned()
 }
 
 fn contains(body: &[u8], text: &str) -> bool {
-    body.windows(text.len()).any(|window| window == text.as_bytes())
+    String::from_utf8_lossy(body).contains(text)
 }

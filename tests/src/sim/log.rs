@@ -125,11 +125,50 @@ impl Notes {
     }
 }
 
+/// How many bytes of JSON a value is, and whether `word` stands in one of its texts. Nothing is written for it: payloads are
+/// measured all the time.
+pub fn weigh(value: &Value, word: &str) -> (usize, bool) {
+    let text = |text: &str| {
+        let escaped = text.bytes().filter(|b| matches!(b, b'"' | b'\\' | b'\n' | b'\r' | b'\t')).count();
+        (text.len() + 2 + escaped, text.contains(word))
+    };
+    match value {
+        Value::Null => (4, false),
+        Value::Bool(value) => (if *value { 4 } else { 5 }, false),
+        Value::Number(number) => (number.to_string().len(), false),
+        Value::String(string) => text(string),
+        Value::Array(items) => items.iter().fold((2, false), |(size, found), item| {
+            let (more, here) = weigh(item, word);
+            (size + more + 1, found || here)
+        }),
+        Value::Object(members) => members.iter().fold((2, false), |(size, found), (name, member)| {
+            let ((name, in_name), (more, here)) = (text(name), weigh(member, word));
+            (size + name + more + 2, found || here || in_name)
+        }),
+    }
+}
+
 /// A text for a trace, not too long.
 pub fn brief(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(400) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_payload_is_weighed_as_it_is_written() {
+        let value = json!({"a": [1, -20, null, true, false], "b\n": {"c": "x\"y\\z marker"}, "d": [], "e": {}});
+        let (size, found) = weigh(&value, "marker");
+        let written = value.to_string().len();
+        // Each list and object counts one comma too many.
+        assert!((written..written + 6).contains(&size) && found, "{size} for {written}");
+        assert!(!weigh(&value, "nowhere").1);
     }
 }

@@ -14,8 +14,9 @@ use tokio::sync::Semaphore;
 use super::asl::{Catcher, Choice, Machine, Retrier, Rule, State, Task};
 use super::executions::Kind;
 use super::invariants::{Invariant, MOST_EVENTS, MOST_PAYLOAD};
+use super::log::weigh;
 use super::paths::{Broken, fill, find, get, place};
-use super::sim::Sim;
+use super::sim::{SECRET, Sim};
 
 /// How a state failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,9 +35,9 @@ impl Fault {
 
     fn matches(&self, names: &[String]) -> bool {
         match self {
-            Fault::Error { error, .. } => names.iter().any(|name| {
-                name == error || name == "States.ALL" || (name == "States.TaskFailed" && error != "States.Timeout")
-            }),
+            Fault::Error { error, .. } => names
+                .iter()
+                .any(|name| name == error || name == "States.ALL" || (name == "States.TaskFailed" && error != "States.Timeout")),
             Fault::Runtime(_) => false,
         }
     }
@@ -128,7 +129,10 @@ impl Runner {
                     }
                     State::Map(map) => {
                         self.events(4);
-                        let items = get(&map.items_path, &value, &context)?.as_array().ok_or_else(|| "the items are no list".to_owned())?.clone();
+                        let items = get(&map.items_path, &value, &context)?
+                            .as_array()
+                            .ok_or_else(|| "the items are no list".to_owned())?
+                            .clone();
                         let results = self.map(map, items, &value).await?;
                         (place(&map.result_path, value, results)?, Some(map.next.clone()))
                     }
@@ -271,12 +275,14 @@ impl Runner {
     fn events(&self, more: u64) {
         let events = self.sim.executions.add_events(&self.arn, more);
         if events > MOST_EVENTS && events - more <= MOST_EVENTS {
-            self.sim.check(Invariant::Payload, false, || format!("the history of {} holds more than {MOST_EVENTS} events", self.name));
+            self.sim.check(Invariant::Payload, false, || {
+                format!("the history of {} holds more than {MOST_EVENTS} events", self.name)
+            });
         }
     }
 
     fn measure(&self, what: &str, value: &Value) {
-        let size = value.to_string().len();
+        let (size, _) = weigh(value, SECRET);
         self.sim.check(Invariant::Payload, size <= MOST_PAYLOAD, || format!("{}: {what} has {size} bytes", self.name));
     }
 }

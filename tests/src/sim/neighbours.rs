@@ -30,6 +30,7 @@ pub async fn act(sim: Arc<Sim>, n: usize, deed: Deed) {
         Deed::Deploy => deploy(&sim, n, 5).await,
         Deed::OldDeploy { minutes } => old_deploy(&sim, minutes).await,
         Deed::ForceUnlock => operator(&sim, n).await,
+        Deed::LateDelivery => sim.fleet().deliver_again(&sim).await,
     }
 }
 
@@ -41,8 +42,13 @@ pub fn start(sim: &Arc<Sim>, region: &str, name: &str) {
 }
 
 fn stop(sim: &Arc<Sim>, kind: Kind, children_too: bool) {
-    let running: Vec<String> =
-        sim.executions.all().iter().filter(|e| e.kind == kind && e.standing == Standing::Running).map(|e| e.arn.clone()).collect();
+    let running: Vec<String> = sim
+        .executions
+        .all()
+        .iter()
+        .filter(|e| e.kind == kind && e.standing == Standing::Running)
+        .map(|e| e.arn.clone())
+        .collect();
     if running.is_empty() {
         return;
     }
@@ -152,13 +158,17 @@ async fn old_deploy(sim: &Arc<Sim>, minutes: u64) {
     let name = RunName { owner: run.owner.clone(), timestamp: run.timestamp };
     let bucket = SimBucket::reliable(sim.clone());
     let key = run.key().lock();
-    let body = |now: u64| json!({"owner": run.owner, "timestamp": run.timestamp, "expiresAt": now + 1_800_000, "operation": "deploy"}).to_string();
+    let body = |now: u64| {
+        json!({"owner": run.owner, "timestamp": run.timestamp, "expiresAt": now + 1_800_000, "operation": "deploy"}).to_string()
+    };
     ACTOR
         .scope(Actor { name: "old cdkd", invocation: 0, run: Some(name) }, async {
             let clock = Skewed::new(sim.time, sim.scenario.cdkd_skew);
             if bucket.put(&key, Put::json(body(clock.now())), When::Absent).await.is_err() {
                 let held = bucket.get(&key).await.ok().flatten();
-                let lease = held.and_then(|object| serde_json::from_slice::<Value>(&object.body).ok()).and_then(|lock| lock["expiresAt"].as_u64());
+                let lease = held
+                    .and_then(|object| serde_json::from_slice::<Value>(&object.body).ok())
+                    .and_then(|lock| lock["expiresAt"].as_u64());
                 if lease.is_none_or(|lease| lease > clock.now().min(sim.now())) {
                     return;
                 }

@@ -11,7 +11,8 @@ use serde_json::json;
 
 use super::aws::{Call, Quirk, Refused, Shown};
 use super::custom;
-use super::sim::Sim;
+use super::scenario::Sabotage;
+use super::sim::{SECRET, Sim};
 
 /// The provider of one step.
 pub struct SimProvider {
@@ -31,10 +32,13 @@ impl Provider for SimProvider {
         }
         self.look_costs().await;
         let (shown, quirk) = self.sim.aws.show(&id, self.sim.now());
-        let wait = Duration::from_secs_f64(catalogue::lookup(&resource.resource_type, is_in_vpc(resource)).p50_s.clamp(0.2, 300.0));
+        let wait =
+            Duration::from_secs_f64(catalogue::lookup(&resource.resource_type, is_in_vpc(resource)).p50_s.clamp(0.2, 300.0));
         match shown {
             Shown::Missing => return Ok(Step::Gone { already: ctx.memo.is_none() }),
-            Shown::Going => return Ok(Step::pending_with(wait / 4 + Duration::from_secs(1), "it is being deleted", json!({"asked": true}))),
+            Shown::Going => {
+                return Ok(Step::pending_with(wait / 4 + Duration::from_secs(1), "it is being deleted", json!({"asked": true})));
+            }
             Shown::Alive => {}
         }
         if resource.snapshot && !snapshots(&resource.resource_type) {
@@ -57,6 +61,7 @@ impl Provider for SimProvider {
         }
         self.call(&id, Call::Delete, resource, ctx).await?;
         match self.sim.aws.show(&id, self.sim.now()).0 {
+            _ if self.sim.scenario.sabotage == Some(Sabotage::TooEarly) => Ok(Step::DELETED),
             Shown::Missing => Ok(Step::DELETED),
             _ => Ok(Step::pending_with(wait, "it is being deleted", json!({"asked": true}))),
         }
@@ -67,7 +72,9 @@ impl Provider for SimProvider {
         self.look_costs().await;
         let refuses = |code, reason: &str| Ok(Look::Refuses { code, reason: reason.to_owned() });
         match self.sim.aws.show(&id, self.sim.now()) {
-            (Shown::Alive, Quirk::Protected) if !ctx.run.options.remove_protection => refuses(Code::Protected, "deletion protection is on"),
+            (Shown::Alive, Quirk::Protected) if !ctx.run.options.remove_protection => {
+                refuses(Code::Protected, "deletion protection is on")
+            }
             (Shown::Alive, Quirk::HoldsData) if !ctx.run.options.delete_data => refuses(Code::DataGuard, "it holds data"),
             _ => Ok(Look::Clear),
         }
@@ -82,9 +89,15 @@ impl SimProvider {
     /// One mutating call behind the fence.
     pub async fn call(&self, id: &str, call: Call, resource: &Resource, ctx: &Context<'_>) -> Result<(), DeleteError> {
         ctx.fence.check().await?;
+        if self.sim.scenario.sabotage == Some(Sabotage::SlowStart) {
+            self.sim.sleep(Duration::from_secs(12)).await;
+        }
         match self.sim.aws.call(&self.sim, id, call).await {
             // A call that found nothing: the next look says so.
             Ok(()) | Err(Refused::Missing) => Ok(()),
+            Err(refused) if self.sim.scenario.sabotage == Some(Sabotage::Leak) => {
+                Err(DeleteError { code: format!("{SECRET}-code"), ..refusal(refused, resource) })
+            }
             Err(refused) => Err(refusal(refused, resource)),
         }
     }
@@ -105,7 +118,10 @@ fn refusal(refused: Refused, resource: &Resource) -> DeleteError {
         Refused::Busy => (ErrorClass::Retry { after: Duration::from_secs(2), give_up: None }, "InternalFailure"),
         Refused::NoAnswer => (ErrorClass::Retry { after: Duration::from_secs(1), give_up: None }, "TimeoutError"),
     };
-    let message = format!("refused by the modelled AWS: {}", resource.properties.get("SimSecret").and_then(|s| s.as_str()).unwrap_or_default());
+    let message = format!(
+        "refused by the modelled AWS: {}",
+        resource.properties.get("SimSecret").and_then(|s| s.as_str()).unwrap_or_default()
+    );
     DeleteError { class, code: code.into(), message, request_id: Some("req-1".into()) }
 }
 

@@ -50,7 +50,9 @@ pub enum Notice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
     /// StopExecution of the teardown, with or without its drive.
-    Stop { drive_too: bool },
+    Stop {
+        drive_too: bool,
+    },
     StopDrive,
     StopKeeper,
     /// RedriveExecution.
@@ -62,9 +64,30 @@ pub enum Deed {
     /// cdkd as it is now deploys the stack.
     Deploy,
     /// cdkd of old: never renews, releases whatever lock is there.
-    OldDeploy { minutes: u64 },
+    OldDeploy {
+        minutes: u64,
+    },
     /// An operator forces the lock open, waits and deploys.
     ForceUnlock,
+    /// A payload of an earlier invocation of planner, worker or finalizer is delivered again, however late.
+    LateDelivery,
+}
+
+/// A fault built into the simulated steps, to see that the invariants find it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sabotage {
+    /// Calls go out some time after the look at the fence.
+    SlowStart,
+    /// A resource is said to be gone while its delete is still under way.
+    TooEarly,
+    /// A handler is asked without a look at the mark.
+    NoMark,
+    /// An error's code repeats a secret.
+    Leak,
+    /// AWS knows of needs that no state records.
+    HiddenNeeds,
+    /// The keeper and the rule for dead teardowns are asleep.
+    NoKeeper,
 }
 
 /// One seed's draw.
@@ -86,6 +109,7 @@ pub struct Scenario {
     pub cdkd_skew: i64,
     /// Seconds from the start, and what is done then.
     pub deeds: Vec<(u64, Deed)>,
+    pub sabotage: Option<Sabotage>,
 }
 
 impl Scenario {
@@ -124,11 +148,16 @@ impl Scenario {
             rates,
             calm_after: rng.between(60, 3_600) * 1000,
             denials: if storm > 0 && rng.chance(200) { vec![denial(&rng)] } else { Vec::new() },
-            notice: if storm == 0 { Notice::Prompt } else { *rng.pick(&[Notice::Prompt, Notice::Late, Notice::Twice, Notice::Never]) },
+            notice: if storm == 0 {
+                Notice::Prompt
+            } else {
+                *rng.pick(&[Notice::Prompt, Notice::Late, Notice::Twice, Notice::Never])
+            },
             skews: skews(&rng, storm),
             cdkd_skew: if storm > 0 && rng.chance(300) { skew(&rng, TOLERATED_SKEW) } else { 0 },
             deeds: deeds(&rng, storm),
             shape,
+            sabotage: None,
         }
     }
 }
@@ -240,6 +269,8 @@ fn deeds(rng: &Rng, storm: u32) -> Vec<(u64, Deed)> {
                 Deed::Deploy,
                 Deed::OldDeploy { minutes: rng.between(1, 45) },
                 Deed::ForceUnlock,
+                Deed::LateDelivery,
+                Deed::LateDelivery,
             ]);
             (at, deed)
         })

@@ -36,9 +36,15 @@ const PATIENCE: u64 = 3 * 24 * 3_600_000;
 
 /// Runs a seed in a world and a runtime of its own.
 pub fn run(seed: u64, trace: Trace) -> Outcome {
+    run_scenario(Scenario::draw(seed), trace)
+}
+
+/// Runs a scenario, drawn or changed.
+pub fn run_scenario(scenario: Scenario, trace: Trace) -> Outcome {
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
     runtime.block_on(async {
-        let sim = Sim::new(Scenario::draw(seed), trace);
+        let seed = scenario.seed;
+        let sim = Sim::new(scenario, trace);
         sim.event(|| format!("{:?}", Header(&sim.scenario)));
         live(&sim).await;
         let took = sim.elapsed();
@@ -124,7 +130,8 @@ async fn settled(sim: &Arc<Sim>) {
         return;
     }
     let now = sim.now();
-    let keepers_failed = sim.executions.all().iter().any(|e| e.kind == Kind::Keeper && !matches!(e.standing, Standing::Succeeded(_)));
+    let keepers_failed =
+        sim.executions.all().iter().any(|e| e.kind == Kind::Keeper && !matches!(e.standing, Standing::Succeeded(_)));
     for (key, name, open, lease) in sim.truth.locks() {
         if !name.owner.starts_with("ebb@") {
             continue;
@@ -162,14 +169,19 @@ fn told(sim: &Arc<Sim>) {
             });
             let counts = serde_json::to_value(record.counts()).unwrap_or_default();
             if !record.run.dry_run {
-                sim.check(Invariant::Truth, output["counts"] == counts, || format!("{} answers {}, its record says {counts}", execution.name, output["counts"]));
+                sim.check(Invariant::Truth, output["counts"] == counts, || {
+                    format!("{} answers {}, its record says {counts}", execution.name, output["counts"])
+                });
             }
-            let events = snapshot.get(&record.run.key().events(&record.run.run_id)).map(|body| String::from_utf8_lossy(body).into_owned());
+            let events =
+                snapshot.get(&record.run.key().events(&record.run.run_id)).map(|body| String::from_utf8_lossy(body).into_owned());
             told_in_events(sim, record, events.as_deref(), calm);
             let report = snapshot.get(&record.run.key().report_json(&record.run.run_id));
             let said = report.and_then(|body| serde_json::from_slice::<Value>(body).ok());
             if let Some(report) = &said {
-                sim.check(Invariant::Truth, report["result"] == ended.result.name(), || format!("the report says {}", report["result"]));
+                sim.check(Invariant::Truth, report["result"] == ended.result.name(), || {
+                    format!("the report says {}", report["result"])
+                });
             }
             sim.check(Invariant::Truth, said.is_some() || !calm, || "there is no report".to_owned());
         }
@@ -230,7 +242,9 @@ async fn mended(sim: &Arc<Sim>) {
         other => format!("{other:?}"),
     };
     let fits = result == expected || (expected == "Deleted" && result == "Empty");
-    sim.check(Invariant::Progress, fits, || format!("after everything was mended the run ends {result}, not {expected}: {ended:?}"));
+    sim.check(Invariant::Progress, fits, || {
+        format!("after everything was mended the run ends {result}, not {expected}: {ended:?}")
+    });
     sim.truth.nothing_was_lost(sim);
     let left: Vec<String> = sim.truth.locks().into_iter().map(|(key, ..)| key).collect();
     sim.check(Invariant::Release, left.is_empty(), || format!("locks that are left in the end: {left:?}"));

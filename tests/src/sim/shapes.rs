@@ -85,7 +85,10 @@ impl Shape {
         let rows = rows(&files);
         let bystanders = vec![
             (format!("cdkd/Bystander/{region}/state.json"), bystander(region)),
-            (format!("cdkd/Bystander/{region}/lock.json"), r#"{"owner":"jo@host:1","timestamp":5,"expiresAt":99999999999999,"operation":"deploy"}"#.into()),
+            (
+                format!("cdkd/Bystander/{region}/lock.json"),
+                r#"{"owner":"jo@host:1","timestamp":5,"expiresAt":99999999999999,"operation":"deploy"}"#.into(),
+            ),
             (format!("cdkd/{stack}/other-region-1/lock.json"), "{}".into()),
             (format!("cdkd/{stack}X/{region}/lock.json"), "{}".into()),
             ("custom-resource-responses/cdkd-of-another-stack.json".into(), "{}".into()),
@@ -146,7 +149,8 @@ fn rows(files: &[File]) -> Vec<Row> {
                 continue;
             }
             let is_custom = ebb_core::provider::is_custom_resource(resource_type);
-            let mut local: BTreeSet<String> = dependencies(row).filter(|need| resources.contains_key(*need)).map(str::to_owned).collect();
+            let mut local: BTreeSet<String> =
+                dependencies(row).filter(|need| resources.contains_key(*need)).map(str::to_owned).collect();
             if is_custom {
                 local.extend(names.behind(row));
             }
@@ -155,7 +159,9 @@ fn rows(files: &[File]) -> Vec<Row> {
             for need in local {
                 // A nested row is its resources.
                 match inside.get(&format!("{}~{need}", file.stack)) {
-                    Some(children) if resources[&need]["resourceType"] == "AWS::CloudFormation::Stack" => needs.extend(children.clone()),
+                    Some(children) if resources[&need]["resourceType"] == "AWS::CloudFormation::Stack" => {
+                        needs.extend(children.clone())
+                    }
                     _ => drop(needs.insert(format!("{}/{need}", file.stack))),
                 }
             }
@@ -170,7 +176,8 @@ fn rows(files: &[File]) -> Vec<Row> {
                 retained: matches!(policy, Some("Retain" | "RetainExceptOnCreate")),
                 snapshot: policy == Some("Snapshot"),
                 masked: row["physicalId"] == "***" || strings().any(ebb_core::provider::is_masked),
-                broken: !row["physicalId"].is_string() || !matches!(policy, None | Some("Delete" | "Retain" | "RetainExceptOnCreate" | "Snapshot")),
+                broken: !row["physicalId"].is_string()
+                    || !matches!(policy, None | Some("Delete" | "Retain" | "RetainExceptOnCreate" | "Snapshot")),
                 needs: needs.into_iter().collect(),
             });
         }
@@ -192,7 +199,10 @@ impl<'a> Names<'a> {
 
     fn named(&self, resource_type: &str, arn: &str) -> Option<&'a str> {
         let name = arn.rsplit([':', '/']).next().unwrap_or(arn);
-        self.0.iter().find(|(_, row)| row["resourceType"] == resource_type && row["physicalId"] == name).map(|(id, _)| id.as_str())
+        self.0
+            .iter()
+            .find(|(_, row)| row["resourceType"] == resource_type && row["physicalId"] == name)
+            .map(|(id, _)| id.as_str())
     }
 
     /// The handler of a custom resource, the handler's role and that role's policies.
@@ -325,7 +335,8 @@ const TYPES: &[&str] = &[
 ];
 
 fn generated(rng: &Rng) -> Shape {
-    let size = rng.between(1, *rng.pick(&[4, 12, 12, 30, 30, 130]));
+    // Now and then a wave that does not fit its hundred items.
+    let size = rng.between(1, if rng.chance(25) { 150 } else { *rng.pick(&[3, 8, 12, 20, 35]) });
     let stack = "Generated";
     let mut files = Vec::new();
     let mut resources = some_rows(rng, stack, size as usize);
@@ -344,6 +355,18 @@ fn generated(rng: &Rng) -> Shape {
     }
     files.insert(0, File { stack: stack.into(), legacy: false, state: state_of(stack, "us-east-1", resources) });
     Shape::new("generated", "us-east-1", stack, files)
+}
+
+/// A stack of so many resources that one drive's history does not hold its teardown.
+pub fn huge(rows: usize) -> Shape {
+    let mut resources = Map::new();
+    for n in 0..rows {
+        let needs: Vec<String> = if n % 10 == 0 { Vec::new() } else { vec![format!("Row{}", n - 1)] };
+        let resource_type = TYPES[n % 8];
+        resources.insert(format!("Row{n}"), row_of(resource_type, &format!("Huge-{n}"), json!({}), json!(needs)));
+    }
+    let state = state_of("Huge", "us-east-1", resources);
+    Shape::new("huge", "us-east-1", "Huge", vec![File { stack: "Huge".into(), legacy: false, state }])
 }
 
 fn some_rows(rng: &Rng, stack: &str, size: usize) -> Map<String, Value> {
@@ -377,7 +400,8 @@ fn some_rows(rng: &Rng, stack: &str, size: usize) -> Map<String, Value> {
 
 /// A custom resource with its handler, the handler's role and the role's policy, which nothing depends on.
 fn custom(rng: &Rng, stack: &str, n: usize, rows: &mut Map<String, Value>, ids: &mut Vec<String>) {
-    let (role, policy, function, custom) = (format!("Role{n}"), format!("Policy{n}"), format!("Handler{n}"), format!("Custom{n}"));
+    let (role, policy, function, custom) =
+        (format!("Role{n}"), format!("Policy{n}"), format!("Handler{n}"), format!("Custom{n}"));
     let name = |id: &str| format!("{}-{id}", stack.replace('~', "-"));
     let needs: Vec<String> = if ids.is_empty() || rng.chance(500) { Vec::new() } else { vec![rng.pick(ids).clone()] };
     let role_arn = format!("arn:aws:iam::123456789012:role/{}", name(&role));
