@@ -23,10 +23,13 @@ use choice::{Candidates, Choice, Probe};
 /// Names the bucket's region, also in errors.
 const REGION_HEADER: &str = "x-amz-bucket-region";
 
+/// A target's role and external id; `None` is the app itself.
+type Through = Option<(String, Option<String>)>;
+
 /// Accounts reached through [`Sessions`].
 pub struct AwsAccounts {
     sessions: Arc<Sessions>,
-    accounts: Mutex<HashMap<Option<(String, Option<String>)>, String>>,
+    accounts: Mutex<HashMap<Through, String>>,
     regions: Mutex<HashMap<(String, String), String>>,
 }
 

@@ -71,7 +71,8 @@ pub(super) fn edges(nodes: &[Node], index: &Index) -> Vec<Edge> {
                     by_id.entry(tail(id)).or_default().push(key);
                 }
             }
-            let by_vpc = rule.by.iter().any(|by| matches!(by, By::Vpc)).then(|| ByVpc::of(keys, &vpcs)).unwrap_or_default();
+            let needs_vpcs = rule.by.iter().any(|by| matches!(by, By::Vpc));
+            let by_vpc = if needs_vpcs { ByVpc::of(keys, &vpcs) } else { ByVpc::default() };
             for &row in earlier {
                 match belongs(rule, row, &by_id, &by_vpc, &vpcs) {
                     Some(found) => edges.extend(found.into_iter().map(|key| (row, key))),

@@ -209,7 +209,7 @@ fn drive(plan: &Plan, luck: &[u8], options: Value) -> Result<(), TestCaseError> 
             // Looks wait for nothing, so one can fail a row that would have been blocked.
             let failed_by_looks = row.code.as_deref() == Some("WorkerCrashed") && row.wave == 0;
             prop_assert!(
-                (row.status == Status::Blocked) == !free || failed_by_looks,
+                (row.status == Status::Blocked) != free || failed_by_looks,
                 "{}: {:?}, free {free}",
                 node.id,
                 row.status
