@@ -2,5 +2,6 @@
 
 mod check;
 mod crashes;
+mod pending;
 mod plan;
 mod waves;

@@ -8,6 +8,8 @@ mod call;
 mod classify;
 mod clients;
 mod fence_guard;
+#[cfg(test)]
+mod hostile;
 mod policies;
 mod protection;
 mod registry;

@@ -38,6 +38,8 @@ struct Call {
 pub(crate) struct Script {
     calls: Arc<Mutex<VecDeque<Call>>>,
     seen: Arc<Mutex<Vec<String>>>,
+    /// What a call that is not expected is answered; without it, such a call fails the test.
+    otherwise: Option<Call>,
 }
 
 impl Script {
@@ -104,6 +106,12 @@ impl Script {
         self
     }
 
+    /// Answers every call beyond the expected ones like this.
+    pub(crate) fn otherwise(mut self, status: u16, body: &str) -> Self {
+        self.otherwise = Some(Call { wants: Vec::new(), status, body: body.into(), headers: Vec::new(), lost: false });
+        self
+    }
+
     /// Expects a call and never answers it.
     pub(crate) fn lost(self, wants: &[&str]) -> Self {
         let script = self.on(wants, 200, "");
@@ -167,7 +175,7 @@ impl HttpConnector for Script {
         let target = request.headers().get("x-amz-target").unwrap_or_default();
         let text = format!("{} {} {target} {body}", request.method(), request.uri());
         lock(&self.seen).push(text.clone());
-        let call = lock(&self.calls).pop_front();
+        let call = lock(&self.calls).pop_front().or_else(|| self.otherwise.clone());
         let answer = match call {
             Some(call) if call.wants.iter().all(|want| text.contains(want.as_str())) => call,
             Some(call) => panic!("expected a call with {:?}, got: {text}", call.wants),

@@ -4,6 +4,8 @@
 mod calls;
 mod errors;
 #[cfg(test)]
+mod names;
+#[cfg(test)]
 mod tests;
 
 use std::sync::{Arc, Mutex, PoisonError};

@@ -5,6 +5,8 @@ mod advice;
 mod html;
 mod json;
 mod leftovers;
+#[cfg(test)]
+mod limits;
 mod resource;
 mod timeline;
 

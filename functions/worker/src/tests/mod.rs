@@ -3,4 +3,5 @@
 mod answers;
 pub(crate) mod bench;
 mod fence;
+mod hostile;
 mod rows;

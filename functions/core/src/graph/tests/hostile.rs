@@ -61,12 +61,15 @@ fn value() -> impl Strategy<Value = Value> {
     ]
 }
 
+/// Type, properties, and what it depends on.
+type Row = (&'static str, Vec<(&'static str, Value)>, Vec<String>);
+
 fn rows() -> impl Strategy<Value = Value> {
     let property = (prop::sample::select(&PROPERTIES[..]), value());
     let needs = prop::collection::vec((0usize..14).prop_map(|n| format!("R{n}")), 0..2);
     let row = (prop::sample::select(&TYPES[..]), prop::collection::vec(property, 0..4), needs);
     prop::collection::vec(row, 0..12).prop_map(|rows| {
-        let row = |(n, (kind, properties, needs)): (usize, (&str, Vec<(&str, Value)>, Vec<String>))| {
+        let row = |(n, (kind, properties, needs)): (usize, Row)| {
             let properties: serde_json::Map<_, _> = properties.into_iter().map(|(name, v)| (name.to_owned(), v)).collect();
             json!([format!("R{n}"), kind, format!("R{n}"), properties, needs])
         };

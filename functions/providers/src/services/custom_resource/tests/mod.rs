@@ -2,5 +2,6 @@
 
 mod bench;
 mod delivery;
+mod marks;
 mod outcomes;
 mod preconditions;
