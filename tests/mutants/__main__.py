@@ -25,7 +25,7 @@ from copy_of import copy_tree, link_dependencies  # noqa: E402
 ROOT = HERE.parents[1]
 # Each crate after those it depends on: a mutant is put back before the next crate is built.
 PACKAGES = ["ebb-core", "ebb-store", "ebb-planner", "ebb-lock-keeper", "ebb-finalizer", "ebb-providers", "ebb-worker", "ebb-tests"]
-FIELDS = {"name", "rule", "file", "old", "new", "test", "explained"}
+FIELDS = {"name", "rule", "file", "old", "new", "test", "run", "explained"}
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,18 @@ class Mutant:
     file: str
     old: str
     new: str
-    test: str
+    test: str = ""
+    run: str = ""
     explained: str = ""
 
     @property
+    def command(self) -> str:
+        """The Cargo command that has to fail."""
+        return f"test {self.test}" if self.test else f"run {self.run}"
+
+    @property
     def package(self) -> str:
-        return self.test.split()[1]
+        return self.command.split()[2]
 
     def applied(self, text: str) -> str:
         """The file's text with the rule broken."""
@@ -61,7 +67,7 @@ def read(path: Path) -> list[Mutant]:
     names = [mutant.name for mutant in mutants]
     if twice := {name for name in names if names.count(name) > 1}:
         sys.exit(f"{path.name}: named twice: {', '.join(sorted(twice))}")
-    return sorted(mutants, key=lambda m: (PACKAGES.index(m.package), m.test))
+    return sorted(mutants, key=lambda m: (PACKAGES.index(m.package), m.command))
 
 
 def main() -> int:
@@ -92,7 +98,7 @@ def run(mutants: list[Mutant], bench: Bench) -> int:
     for mutant in mutants:
         since = time.monotonic()
         try:
-            bench.check_unbroken(mutant.test)
+            bench.check_unbroken(mutant.command)
             noticed = bench.noticed(mutant)
         except Broken as why:
             broken.append(mutant.name)
@@ -103,7 +109,7 @@ def run(mutants: list[Mutant], bench: Bench) -> int:
             elif not mutant.explained:
                 survived.append(mutant.name)
             word = "caught" if noticed else "explained" if mutant.explained else "SURVIVED"
-        text = noticed or mutant.explained or f"{mutant.rule} ({mutant.file}; cargo test {mutant.test})"
+        text = noticed or mutant.explained or f"{mutant.rule} ({mutant.file}; cargo {mutant.command})"
         print(f"{word:<9} {mutant.name:<{width}} {time.monotonic() - since:>5.0f} s  {text}", flush=True)
     if broken:
         print(f"\ncould not be tried: {', '.join(broken)}")

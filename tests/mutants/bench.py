@@ -10,6 +10,9 @@ from pathlib import Path
 # A mutant that makes the tests hang is noticed by that.
 TEST_SECONDS = 240
 BUILD_SECONDS = 3600
+# Every mutant is compiled once and its tests run once: what optimizing saves there it costs many times over here. A soak is
+# as the checkout has it.
+QUICK = [f"--config=profile.dev.package.{name}.opt-level=0" for name in ("ebb-core", "ebb-store")]
 
 
 class Broken(Exception):
@@ -24,20 +27,20 @@ class Bench:
         self.environment = {**os.environ, "CARGO_TARGET_DIR": str(target), "CARGO_TERM_COLOR": "never", "INSTA_UPDATE": "no"}
         self.unbroken: dict[str, str] = {}
 
-    def check_unbroken(self, test: str) -> None:
-        """A test that fails without any mutant, or runs nothing, proves nothing."""
-        if test not in self.unbroken:
-            self.unbroken[test] = self._unbroken(test)
-        if why := self.unbroken[test]:
+    def check_unbroken(self, command: str) -> None:
+        """A command that fails without any mutant, or tests nothing, proves nothing."""
+        if command not in self.unbroken:
+            self.unbroken[command] = self._unbroken(command)
+        if why := self.unbroken[command]:
             raise Broken(why)
 
-    def _unbroken(self, test: str) -> str:
-        self._build(test)
-        passed, output = self._run(test)
-        ran = sum(int(n) for n in re.findall(r"^running (\d+) tests?$", output, re.MULTILINE))
+    def _unbroken(self, command: str) -> str:
+        self._build(command)
+        passed, output = self._cargo(command.split(), TEST_SECONDS)
         if not passed:
-            return f"cargo test {test} fails without any mutant: {_first_failure(output)}"
-        return "" if ran else f"cargo test {test} runs no test"
+            return f"cargo {command} fails without any mutant: {_first_failure(output)}"
+        ran = sum(int(n) for found in re.findall(r"^running (\d+) tests?$|^(\d+) seeds, ", output, re.MULTILINE) for n in found if n)
+        return "" if ran else f"cargo {command} tests nothing"
 
     def noticed(self, mutant) -> str:
         """The test that failed, or nothing when all passed."""
@@ -45,24 +48,21 @@ class Bench:
         sound = path.read_text()
         path.write_text(mutant.applied(sound))
         try:
-            self._build(mutant.test)
-            passed, output = self._run(mutant.test)
+            self._build(mutant.command)
+            passed, output = self._cargo(mutant.command.split(), TEST_SECONDS)
         finally:
             # With a new time, so that Cargo builds it again.
             path.write_text(sound)
         return "" if passed else _first_failure(output)
 
-    def _build(self, test: str) -> None:
-        passed, output = self._cargo(["test", "--no-run", *_options(test)], BUILD_SECONDS)
+    def _build(self, command: str) -> None:
+        passed, output = self._cargo(_building(command), BUILD_SECONDS)
         if not passed:
             errors = re.findall(r"^error.*(?:\n.*-->.*)?", output, re.MULTILINE)
             raise Broken("it does not compile: " + " ".join((errors or [output[-300:]])[0].split()))
 
-    def _run(self, test: str) -> tuple[bool, str]:
-        return self._cargo(["test", *test.split()], TEST_SECONDS)
-
     def _cargo(self, arguments: list[str], seconds: int) -> tuple[bool, str]:
-        command = ["cargo", *arguments]
+        command = ["cargo", *(QUICK if arguments[0] == "test" else []), *arguments]
         with subprocess.Popen(
             command, cwd=self.tree, env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -78,19 +78,18 @@ class Bench:
         return process.returncode == 0, output
 
 
-def _options(test: str) -> list[str]:
-    """What to build: package and target, without the names of tests."""
-    words = test.split()
-    for last, word in enumerate(words):
-        if word == "--lib":
-            return words[: last + 1]
-        if word in ("--test", "--bin"):
-            return words[: last + 2]
-    return words
+def _building(command: str) -> list[str]:
+    """The command that builds what `command` runs: its package and target, without names of tests and arguments."""
+    verb, *words = command.split()
+    targets = {"--lib": 1, "--test": 2, "--bin": 2}
+    end = next((at + targets[word] for at, word in enumerate(words) if word in targets), len(words))
+    return [*(("test", "--no-run") if verb == "test" else ("build",)), *words[:end]]
 
 
 def _first_failure(output: str) -> str:
     failed = re.findall(r"^test (.+?) \.\.\. FAILED$", output, re.MULTILINE)
+    # A soak: the seed and what it broke.
+    failed = failed or [" ".join(found) for found in re.findall(r"^(seed \d+) broke.*\n +[\d.]+ s +(.+)$", output, re.MULTILINE)]
     if not failed:
         return "test process ended: " + " ".join(output[-200:].split())
     return failed[0] + (f" and {len(failed) - 1} more" if len(failed) > 1 else "")
