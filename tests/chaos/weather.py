@@ -67,6 +67,12 @@ def starving(times: int) -> list[Rule]:
              "code": "TooManyRequestsException", "status": 429}]
 
 
+def stuck(parameter: str) -> list[Rule]:
+    """One parameter cannot be deleted for now."""
+    return [{"service": "ssm", "action": "DeleteParameter", "agent": "rust", "match": parameter, "forever": True,
+             "code": "ThrottlingException", "status": 400}]
+
+
 def slow(milliseconds: int) -> list[Rule]:
     """The calls that delete things take their time, so that there is something to interrupt."""
     services = [service for service in SERVICES if service not in ("s3", "sts", "stepfunctions")]

@@ -11,8 +11,8 @@ pub mod lock;
 #[cfg(test)]
 mod names;
 pub mod own;
-pub mod plan;
 pub mod payload;
+pub mod plan;
 pub mod provider;
 pub mod rails;
 pub mod record;

@@ -31,7 +31,10 @@ pub enum StepError {
 impl StepError {
     /// The recorded id cannot be parsed: no call is made, the record stays.
     pub fn malformed_id(expected: &str) -> Self {
-        StepError::Skip { code: Code::MalformedPhysicalId, reason: format!("malformed physicalId in state (expected {expected}): no delete issued") }
+        StepError::Skip {
+            code: Code::MalformedPhysicalId,
+            reason: format!("malformed physicalId in state (expected {expected}): no delete issued"),
+        }
     }
 
     /// A property that a call needs is not recorded.

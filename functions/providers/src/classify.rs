@@ -162,7 +162,9 @@ fn class(call: &CallError, rules: &Rules) -> ErrorClass {
 pub fn matches(call: &CallError, rule: Match) -> bool {
     match rule.split_once('~') {
         None => call.code == rule,
-        Some((code, text)) => (code.is_empty() || call.code == code) && call.message.to_lowercase().contains(&text.to_lowercase()),
+        Some((code, text)) => {
+            (code.is_empty() || call.code == code) && call.message.to_lowercase().contains(&text.to_lowercase())
+        }
     }
 }
 

@@ -66,7 +66,8 @@ pub fn road(resource: &Resource) -> Result<Road, DeleteError> {
     let name = resource.resource_type.as_str();
     // Deleting it plainly would lose what the policy was to keep (cdkd refuses such a row).
     if resource.snapshot && !TAKES_SNAPSHOT.contains(&name) {
-        let message = format!("no final snapshot can be taken of {name}: change its DeletionPolicy, or ask with skipFinalSnapshot");
+        let message =
+            format!("no final snapshot can be taken of {name}: change its DeletionPolicy, or ask with skipFinalSnapshot");
         return Err(DeleteError::refused(Code::FinalSnapshotUnsupported, message));
     }
     if name.starts_with("Custom::") || name == "AWS::CloudFormation::CustomResource" {
@@ -79,8 +80,12 @@ pub fn road(resource: &Resource) -> Result<Road, DeleteError> {
     if !by_cloud_control && let Some(def) = find(name) {
         return Ok(Road::Native(def));
     }
-    if name.starts_with("AWS::CloudFormation::") || STICKY_EXEMPT.contains(&name) || services::cloud_control::cannot_delete(name) {
-        return Err(DeleteError::refused(Code::NoProvider, format!("no way to delete {name}: neither a native step nor Cloud Control")));
+    if name.starts_with("AWS::CloudFormation::") || STICKY_EXEMPT.contains(&name) || services::cloud_control::cannot_delete(name)
+    {
+        return Err(DeleteError::refused(
+            Code::NoProvider,
+            format!("no way to delete {name}: neither a native step nor Cloud Control"),
+        ));
     }
     Ok(Road::CloudControl)
 }

@@ -62,9 +62,8 @@ pub async fn bring_in_line(
     for (stack, ledger) in record.stacks.iter().rev() {
         let key = record.run.key().sibling(stack);
         // What is to be removed may be gone by another container's hand, so it is read afresh.
-        let is_of_step = |(digest, _): &(String, StateFile)| {
-            !ledger.removed && (*digest == ledger.after || *digest == ledger.before)
-        };
+        let is_of_step =
+            |(digest, _): &(String, StateFile)| !ledger.removed && (*digest == ledger.after || *digest == ledger.before);
         if !files.known.get(stack).is_some_and(is_of_step) && !files.removed.contains(stack) {
             files.known.remove(stack);
             if let Some(file) = state_file::read(bucket, &key).await? {

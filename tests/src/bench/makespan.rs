@@ -59,7 +59,8 @@ pub fn ebb(graph: &Graph, takes: &[Millis]) -> Result<Teardown, Refusal> {
     let weights = Weights::of(graph);
     let mut record = plan::begin(run(), graph, Default::default(), Vec::new(), 0);
     let mut began: Vec<Option<Millis>> = vec![None; takes.len()];
-    let index: std::collections::HashMap<&str, usize> = graph.nodes().iter().enumerate().map(|(n, node)| (node.id.as_str(), n)).collect();
+    let index: std::collections::HashMap<&str, usize> =
+        graph.nodes().iter().enumerate().map(|(n, node)| (node.id.as_str(), n)).collect();
     let (mut now, mut done, mut drive) = (0, Teardown::default(), 1);
     let mut results = Vec::new();
     loop {

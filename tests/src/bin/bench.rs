@@ -34,7 +34,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("long {long}: won {:.3}", f64::from(won) / f64::from(long));
     let tenth = &worst[..worst.len() / 10];
     println!("best tenth ratio: first {:.2} last {:.2}", tenth[0].0, tenth[tenth.len() - 1].0);
-    println!("small {}: median {} p90 {} max {}", small.len(), small[small.len() / 2], small[small.len() * 9 / 10], small[small.len() - 1]);
+    println!(
+        "small {}: median {} p90 {} max {}",
+        small.len(),
+        small[small.len() / 2],
+        small[small.len() * 9 / 10],
+        small[small.len() - 1]
+    );
     println!("transitions per resource {:.2}, drag {:.3}", transitions as f64 / resources as f64, drag as f64 / sum[2] as f64);
     Ok(())
 }

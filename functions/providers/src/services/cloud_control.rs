@@ -27,8 +27,12 @@ pub(crate) const RULES: Rules = Rules {
 };
 
 /// IAM actions of the road itself; each type's handler needs its own besides.
-pub const ACTIONS: &[&str] =
-    &["cloudformation:CancelResourceRequest", "cloudformation:DeleteResource", "cloudformation:GetResource", "cloudformation:GetResourceRequestStatus"];
+pub const ACTIONS: &[&str] = &[
+    "cloudformation:CancelResourceRequest",
+    "cloudformation:DeleteResource",
+    "cloudformation:GetResource",
+    "cloudformation:GetResourceRequestStatus",
+];
 
 /// Registry types that Cloud Control lists as NON_PROVISIONABLE, by whole type or by service.
 const CANNOT: &[&str] = &[
@@ -89,7 +93,12 @@ pub(crate) async fn step(r: &Resource, cx: &Cx<'_>) -> StepResult {
 }
 
 fn refused(message: &str) -> StepError {
-    StepError::Ours(DeleteError { class: ErrorClass::Terminal, code: "CloudControl".into(), message: message.into(), request_id: None })
+    StepError::Ours(DeleteError {
+        class: ErrorClass::Terminal,
+        code: "CloudControl".into(),
+        message: message.into(),
+        request_id: None,
+    })
 }
 
 fn again(generation: u64, look_again: Duration, note: &'static str) -> Step {

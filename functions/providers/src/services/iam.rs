@@ -157,7 +157,13 @@ async fn managed_policy(r: &Resource, cx: &Cx<'_>) -> StepResult {
     let arn = r.physical_id.as_str();
     let mut marker = None;
     loop {
-        let page = iam.list_entities_for_policy().policy_arn(arn).policy_usage_filter("PermissionsPolicy".into()).set_marker(marker).send().await?;
+        let page = iam
+            .list_entities_for_policy()
+            .policy_arn(arn)
+            .policy_usage_filter("PermissionsPolicy".into())
+            .set_marker(marker)
+            .send()
+            .await?;
         for group in page.policy_groups().iter().filter_map(|g| g.group_name()) {
             cx.fence.check().await?;
             iam.detach_group_policy().group_name(group).policy_arn(arn).send().await.ignore(GONE)?;

@@ -1,8 +1,8 @@
 //! One file per AWS service; each lists its types with their steps, IAM actions and error rules.
 
 pub(crate) mod cloud_control;
-pub(crate) mod custom_resource;
 mod cloudwatch;
+pub(crate) mod custom_resource;
 mod dynamodb;
 mod ec2;
 mod events;

@@ -38,7 +38,9 @@ async fn queue(r: &Resource, cx: &Cx<'_>) -> StepResult {
 /// A queue policy is an attribute of its queues: an empty one removes it.
 async fn queue_policy(r: &Resource, cx: &Cx<'_>) -> StepResult {
     let queues: Vec<&str> = match r.properties.get("Queues") {
-        Some(Value::Array(urls)) => urls.iter().map(Value::as_str).collect::<Option<_>>().ok_or_else(|| StepError::missing("usable Queues"))?,
+        Some(Value::Array(urls)) => {
+            urls.iter().map(Value::as_str).collect::<Option<_>>().ok_or_else(|| StepError::missing("usable Queues"))?
+        }
         _ => vec![r.physical_id.as_str()],
     };
     let mut already = true;
@@ -92,9 +94,11 @@ mod tests {
 
     #[tokio::test]
     async fn a_policy_leaves_every_queue_it_names() {
-        let script = Script::new()
-            .json(&["SetQueueAttributes", "first", "\"Policy\":\"\""], 200, json!({}))
-            .json_error(&["SetQueueAttributes", "second"], "QueueDoesNotExist", "no such queue");
+        let script = Script::new().json(&["SetQueueAttributes", "first", "\"Policy\":\"\""], 200, json!({})).json_error(
+            &["SetQueueAttributes", "second"],
+            "QueueDoesNotExist",
+            "no such queue",
+        );
         let mut bench = Bench::new("AWS::SQS::QueuePolicy", URL, json!({ "Queues": ["https://q/first", "https://q/second"] }));
         assert_eq!(bench.step(&script).await, Ok(Step::DELETED));
         script.assert_done();
