@@ -51,6 +51,19 @@ e2e: setup binaries ## end-to-end tests only; SUITE=stop runs tests/e2e/test_sto
 chaos: setup binaries ## teardowns with faults: throttling, kills, stops, a starved keeper, lost replies; ROUNDS=2 SEED=<a seed to replay>
 	@$(PYTHON) tests/chaos --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED)) $(SCENARIO)
 
+SEEDS ?= 20000
+.PHONY: soak
+soak: ## many lives of the whole system in a modelled world that fails in every way: SEEDS=20000
+	@cargo run --quiet --package ebb-tests --bin soak -- --seeds $(SEEDS)
+
+.PHONY: model
+model: ## the lock, model-checked: every order of two runs, keeper, cdkd and operator
+	@cargo run --quiet --package ebb-tests --bin model
+
+.PHONY: bench
+bench: ## how close a teardown comes to its critical path, on the graphs of real stacks
+	@cargo run --quiet --package ebb-tests --bin bench
+
 .PHONY: mutants
 mutants: setup ## rules of a teardown broken on purpose, one by one: a test must notice each; ONLY=<names from tests/mutants/mutants.toml>
 	@$(PYTHON) tests/mutants $(ONLY)
@@ -83,6 +96,11 @@ deploy: build ## create or update the app: BUCKET=<bucket for the code> [APP=ebb
 .PHONY: undeploy
 undeploy: ## remove the app, unless a teardown or its keeper is running: [APP=ebb]
 	@infra/undeploy "$(APP)"
+
+.PHONY: policies
+policies: ## the delete policies of worker and target role, from the actions that the resource types declare
+	@cargo run --quiet --package ebb-providers --bin delete-policies -- infra/policies
+	$(PYTHON) infra/inline_policies.py
 
 .PHONY: selftest
 selftest: ## whether a bucket does what the lock needs (writes and removes objects under ebb/selftest/): BUCKET=… [REGION=…]

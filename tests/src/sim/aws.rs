@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use super::scenario::{Sabotage, Scenario};
 use super::shapes::Row;
-use super::sim::{Sim, actor};
+use super::world::{Sim, actor};
 
 /// What is special about a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -227,7 +227,7 @@ impl Aws {
         let (there, back) = (rng.millis(20, most), rng.millis(10, most));
         let (done, answer) = oneshot::channel();
         let (world, of, acts) = (sim.clone(), id.to_owned(), actor());
-        tokio::spawn(super::sim::ACTOR.scope(acts, async move {
+        tokio::spawn(super::world::ACTOR.scope(acts, async move {
             world.sleep(there).await;
             let result = world.aws.effect(&world, &of, call);
             world.event(|| format!("{call:?} {of} takes effect: {result:?}"));

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use ebb_store::{Bucket, BucketError, BucketErrorKind, Listing, Object, Put, Version, When};
 
 use super::scenario::Denial;
-use super::sim::{ACTOR, Actor, Sim, actor};
+use super::world::{ACTOR, Actor, Sim, actor};
 
 /// The bucket through one client.
 pub struct SimBucket {

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::aws::{Call, Quirk};
 use super::provider::SimProvider;
 use super::scenario::Sabotage;
-use super::sim::{ACTOR, Actor, SECRET, Sim, actor};
+use super::world::{ACTOR, Actor, SECRET, Sim, actor};
 
 /// The answer's address lives for an hour.
 const PATIENCE: Duration = Duration::from_secs(3_600);

@@ -12,7 +12,7 @@ use super::invariants::Invariant;
 use super::log::brief;
 use super::machine::{Fault, Runner};
 use super::scenario::{Notice, Sabotage};
-use super::sim::{SECRET, Sim};
+use super::world::{SECRET, Sim};
 
 /// Which machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

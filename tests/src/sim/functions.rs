@@ -26,7 +26,7 @@ use super::log::{brief, weigh};
 use super::machine::Fault;
 use super::provider::SimProvider;
 use super::scenario::Deed;
-use super::sim::{ACTOR, Actor, RunName, SECRET, Sim, actor};
+use super::world::{ACTOR, Actor, RunName, SECRET, Sim, actor};
 
 /// Every function's time-out.
 const TIME_OUT: Duration = Duration::from_secs(60);

@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use super::aws::{Call, Quirk};
 use super::executions::Standing;
-use super::sim::{Actor, RunName, SECRET, START, Sim, actor};
+use super::world::{Actor, RunName, SECRET, START, Sim, actor};
 
 /// Bytes of a state's payload.
 pub const MOST_PAYLOAD: usize = 256 * 1024;

@@ -16,7 +16,7 @@ use super::executions::Kind;
 use super::invariants::{Invariant, MOST_EVENTS, MOST_PAYLOAD};
 use super::log::weigh;
 use super::paths::{Broken, fill, find, get, place};
-use super::sim::{SECRET, Sim};
+use super::world::{SECRET, Sim};
 
 /// How a state failed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -23,5 +23,5 @@ pub mod rng;
 pub mod scenario;
 pub mod seed;
 pub mod shapes;
-pub mod sim;
 pub mod soak;
+pub mod world;

@@ -12,7 +12,7 @@ use super::bucket::SimBucket;
 use super::executions::{ACCOUNT, Kind, Standing};
 use super::functions::{Skewed, force_unlock};
 use super::scenario::Deed;
-use super::sim::{ACTOR, Actor, RunName, START, Sim};
+use super::world::{ACTOR, Actor, RunName, START, Sim};
 
 /// The app's region.
 pub const HOME: &str = "us-east-1";

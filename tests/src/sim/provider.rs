@@ -12,7 +12,7 @@ use serde_json::json;
 use super::aws::{Call, Quirk, Refused, Shown};
 use super::custom;
 use super::scenario::Sabotage;
-use super::sim::{SECRET, Sim};
+use super::world::{SECRET, Sim};
 
 /// The provider of one step.
 pub struct SimProvider {

@@ -12,7 +12,7 @@ use super::invariants::Invariant;
 use super::log::{Notes, Trace, Violation};
 use super::neighbours::{HOME, act, put_deployment, start};
 use super::scenario::Scenario;
-use super::sim::{START, Sim};
+use super::world::{START, Sim};
 
 /// What came of a seed.
 #[derive(Debug)]

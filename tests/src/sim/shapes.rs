@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use serde_json::{Map, Value, json};
 
 use super::rng::Rng;
-use super::sim::SECRET;
+use super::world::SECRET;
 
 /// A stack to tear down, with the stacks nested in it and what lies beside it.
 #[derive(Clone, Debug)]
