@@ -38,7 +38,8 @@ def after_run(checks: Checks, rig: Rig, attempt: Attempt, ends: tuple[str, ...])
     keepers = [(k["status"], k.get("error")) for k in attempt.keepers]
     checks.that(f"{run}'s keepers succeed", {status for status, _ in keepers} == {"SUCCEEDED"}, keepers)
     checks.that(f"no lock is left after {run}", rig.app.lock(name) is None, rig.app.lock(name))
-    left = [key for key in rig.app.keys("custom-resource-responses/") if key not in json.dumps(record.get("warnings", []))]
+    said = json.dumps(record.get("warnings", []))
+    left = [key for key in rig.app.keys("custom-resource-responses/") if key not in said and not _came_late(rig, key)]
     checks.that(f"after {run} no response object is left unsaid", not left, [_story(rig, attempt, key) for key in left])
     if not record:
         checks.that(f"{run} without a record changed nothing", attempt.rows_after == attempt.rows_before, end)
@@ -60,6 +61,12 @@ def after_run(checks: Checks, rig: Rig, attempt: Attempt, ends: tuple[str, ...])
         counts = found["output"]["counts"]
         checks.that(f"{run}'s output counts what its record says", all(counts[s] == counted.get(s, 0) for s in counts), (counts, counted))
     _written(checks, rig.app, name, run, record, ended)
+
+
+def _came_late(rig: Rig, key: str) -> bool:
+    """Whether a handler answered into an object after Ebb had deleted it: it holds an address that outlives the run."""
+    calls = [(e["agent"], e["action"]) for e in rig.bed.journal(service="s3") if e["parameters"].get("Key") == key and 200 <= e["status"] < 300]
+    return len(calls) > 1 and calls[-2] == ("rust", "DeleteObject") and calls[-1][0] != "rust" and calls[-1][1] == "PutObject"
 
 
 def _story(rig: Rig, attempt: Attempt, key: str) -> str:

@@ -63,7 +63,7 @@ def killed(rig: Rig, checks: Checks) -> None:
         if attempt.number == 1:
             killers.append(killer("ebb-planner", 10, (0.0, 0.3), lambda: record()["wave"] >= 4))
         elif attempt.number <= 3:
-            killers.append(killer("ebb-finalizer", 1, (0.1, 0.6), lambda: record()["answer"]["next"] == "finish"))
+            killers.append(killer("ebb-finalizer", 4, (0.05, 0.4), lambda: record()["answer"]["next"] == "finish"))
         with ExitStack() as stack:
             for one in killers:
                 stack.enter_context(one)
