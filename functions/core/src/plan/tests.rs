@@ -1,6 +1,7 @@
 //! What the planner does with the outcomes of steps, against the sentences of the contract and the design.
 
 mod crashed_looks;
+mod drain;
 mod first_record;
 mod golden;
 mod looks;
