@@ -59,6 +59,7 @@ const FAULTS: &[&str] = &[
     "neighbour: cdkd deploys",
     "neighbour: cdkd of old deploys",
     "operator forces the lock open",
+    "state written without a lock",
     "teardown redriven",
     "teardown stopped",
 ];
@@ -68,7 +69,7 @@ const CHECKED: &[&str] = &["fence", "neighbour", "once", "order", "payload", "pr
 /// A seed is a run: the same events at the same instants, every time.
 #[test]
 fn a_seed_is_the_same_run_every_time() {
-    for one in 1..=30 {
+    for one in 1..=16 {
         let (first, again) = (seed::run(one, Trace::Digest), seed::run(one, Trace::Digest));
         assert_eq!(first.notes.digest, again.notes.digest, "seed {one}");
     }
@@ -77,7 +78,7 @@ fn a_seed_is_the_same_run_every_time() {
 /// One history holds 25,000 events and one payload 256 KiB: the largest stack is handed over from drive to drive.
 #[test]
 fn the_largest_stack_is_torn_down_in_several_drives() {
-    let shape = shapes::huge(950);
+    let shape = shapes::huge(330);
     let request = json!({"stack": shape.stack, "region": shape.region, "confirm": shape.stack, "deleteData": true, "removeProtection": true});
     let scenario = Scenario {
         shape,
@@ -105,7 +106,7 @@ fn a_step_that_breaks_its_promise_is_found() {
         (Sabotage::HiddenNeeds, Invariant::Order),
         (Sabotage::NoKeeper, Invariant::Release),
     ] {
-        let found = (1..=300).any(|one| {
+        let found = (1..=120).any(|one| {
             let scenario = Scenario { sabotage: Some(sabotage), ..Scenario::draw(one) };
             seed::run_scenario(scenario, Trace::Off).violations().iter().any(|violation| violation.invariant == broken)
         });

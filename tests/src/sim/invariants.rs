@@ -7,7 +7,8 @@
 //! * clocks that are off by more than two minutes: a closed lock's lease is five minutes, the drain takes 75 s of it, so a
 //!   finalizer whose clock is that far ahead finds the lease over. `release` and `progress` are not judged then; `order`,
 //!   `fence`, `record`, `neighbour`, `once`, `secrets` and `payload` are.
-//! * access that is denied for good: a lock that may not be deleted stays until its lease is over.
+//! * access that is denied: a lock that may not be deleted stays, and holds nobody up once its lease is over. Denied for good,
+//!   `release` and `progress` are not judged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -29,6 +29,7 @@ pub async fn act(sim: Arc<Sim>, n: usize, deed: Deed) {
         Deed::SameNameElsewhere => start(&sim, "eu-west-1", "first"),
         Deed::Deploy => deploy(&sim, n, 5).await,
         Deed::OldDeploy { minutes } => old_deploy(&sim, minutes).await,
+        Deed::WriteUnlocked => write_unlocked(&sim),
         Deed::ForceUnlock => operator(&sim, n).await,
         Deed::LateDelivery => sim.fleet().deliver_again(&sim).await,
     }
@@ -195,6 +196,25 @@ async fn old_deploy(sim: &Arc<Sim>, minutes: u64) {
             let _ = bucket.delete(&key, When::Always).await;
         })
         .await;
+}
+
+/// A state comes back that lists what is long gone, under whoever's lock. A run has to stop then, not to go on from it.
+fn write_unlocked(sim: &Arc<Sim>) {
+    let shape = &sim.scenario.shape;
+    let Some(file) = shape.files.first().filter(|file| !file.legacy) else { return };
+    let key = StackKey::new("cdkd", &file.stack, &shape.region).state();
+    let current = sim.bucket.snapshot().get(&key).cloned();
+    let deployment =
+        current.and_then(|body| serde_json::from_slice::<Value>(&body).ok()).map(|state| state["simDeployment"].clone());
+    // Only where there is a state: nobody brings back a stack that is gone.
+    let Some(deployment) = deployment else { return };
+    let mut state = file.state.clone();
+    state["lastModified"] = (sim.now() - START).into();
+    if !deployment.is_null() {
+        state["simDeployment"] = deployment;
+    }
+    sim.fault("state written without a lock");
+    sim.bucket.raw_put(&key, serde_json::to_vec_pretty(&state).expect("a state"));
 }
 
 /// An operator who believes that the holder is dead: forces the lock open, waits as told, deploys.

@@ -67,6 +67,8 @@ pub enum Deed {
     OldDeploy {
         minutes: u64,
     },
+    /// Somebody writes the state as it once was, without any lock.
+    WriteUnlocked,
     /// An operator forces the lock open, waits and deploys.
     ForceUnlock,
     /// A payload of an earlier invocation of planner, worker or finalizer is delivered again, however late.
@@ -268,6 +270,7 @@ fn deeds(rng: &Rng, storm: u32) -> Vec<(u64, Deed)> {
                 Deed::Deploy,
                 Deed::Deploy,
                 Deed::OldDeploy { minutes: rng.between(1, 45) },
+                Deed::WriteUnlocked,
                 Deed::ForceUnlock,
                 Deed::LateDelivery,
                 Deed::LateDelivery,

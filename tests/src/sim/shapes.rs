@@ -226,11 +226,11 @@ impl<'a> Names<'a> {
     }
 }
 
-/// A shape for a seed: half generated, the rest samples and real graphs.
+/// A shape for a seed: samples, real graphs, generated ones.
 pub fn draw(rng: &Rng) -> Shape {
     match rng.below(10) {
-        0..=2 => samples()[rng.below(samples().len())].clone(),
-        3..=5 => constructs()[rng.below(constructs().len())].clone(),
+        0..=3 => samples()[rng.below(samples().len())].clone(),
+        4..=5 => constructs()[rng.below(constructs().len())].clone(),
         _ => generated(rng),
     }
 }
@@ -336,7 +336,7 @@ const TYPES: &[&str] = &[
 
 fn generated(rng: &Rng) -> Shape {
     // Now and then a wave that does not fit its hundred items.
-    let size = rng.between(1, if rng.chance(25) { 150 } else { *rng.pick(&[3, 8, 12, 20, 35]) });
+    let size = rng.between(1, if rng.chance(15) { 150 } else { *rng.pick(&[3, 6, 10, 16, 30]) });
     let stack = "Generated";
     let mut files = Vec::new();
     let mut resources = some_rows(rng, stack, size as usize);
@@ -357,13 +357,13 @@ fn generated(rng: &Rng) -> Shape {
     Shape::new("generated", "us-east-1", stack, files)
 }
 
-/// A stack of so many resources that one drive's history does not hold its teardown.
+/// A stack of so many slow resources that one drive's history does not hold its teardown.
 pub fn huge(rows: usize) -> Shape {
     let mut resources = Map::new();
     for n in 0..rows {
-        let needs: Vec<String> = if n % 10 == 0 { Vec::new() } else { vec![format!("Row{}", n - 1)] };
-        let resource_type = TYPES[n % 8];
-        resources.insert(format!("Row{n}"), row_of(resource_type, &format!("Huge-{n}"), json!({}), json!(needs)));
+        let needs: Vec<String> = if n % 3 == 0 { Vec::new() } else { vec![format!("Row{}", n - 1)] };
+        let row = row_of("AWS::ElastiCache::ReplicationGroup", &format!("Huge-{n}"), json!({}), json!(needs));
+        resources.insert(format!("Row{n}"), row);
     }
     let state = state_of("Huge", "us-east-1", resources);
     Shape::new("huge", "us-east-1", "Huge", vec![File { stack: "Huge".into(), legacy: false, state }])
