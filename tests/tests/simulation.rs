@@ -78,7 +78,7 @@ fn a_seed_is_the_same_run_every_time() {
 /// One history holds 25,000 events and one payload 256 KiB: the largest stack is handed over from drive to drive.
 #[test]
 fn the_largest_stack_is_torn_down_in_several_drives() {
-    let shape = shapes::huge(330);
+    let shape = shapes::huge(270);
     let request = json!({"stack": shape.stack, "region": shape.region, "confirm": shape.stack, "deleteData": true, "removeProtection": true});
     let scenario = Scenario {
         shape,

@@ -229,8 +229,8 @@ impl<'a> Names<'a> {
 /// A shape for a seed: samples, real graphs, generated ones.
 pub fn draw(rng: &Rng) -> Shape {
     match rng.below(10) {
-        0..=3 => samples()[rng.below(samples().len())].clone(),
-        4..=5 => constructs()[rng.below(constructs().len())].clone(),
+        0..=4 => samples()[rng.below(samples().len())].clone(),
+        5 => constructs()[rng.below(constructs().len())].clone(),
         _ => generated(rng),
     }
 }
