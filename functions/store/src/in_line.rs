@@ -126,3 +126,60 @@ pub async fn remove(bucket: &dyn Bucket, clock: &dyn Clock, key: &StackKey, file
 fn conflict(key: &StackKey, why: &str) -> Refusal {
     Refusal::new(Ending::StateConflict, format!("{}: {why}", key.state()))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ebb_core::{Graph, Node, Status, plan};
+
+    use super::*;
+    use crate::{MemoryBucket, VirtualClock};
+
+    const STATE: &str = r#"{"version": 2, "stackName": "S", "region": "us-east-1", "lastModified": 1, "resources": {
+        "Queue": {"physicalId": "q", "resourceType": "AWS::SQS::Queue", "properties": {}}}}"#;
+
+    /// A bucket with the state, the record of a step that took its row out and removes it, and a container's warm files.
+    async fn removing() -> (MemoryBucket, VirtualClock, RunRecord, Files) {
+        let clock = VirtualClock::starting_at(0);
+        let bucket = MemoryBucket::plain("b", Arc::new(clock));
+        let key = StackKey::new("cdkd", "S", "us-east-1");
+        bucket.raw_put(&key.state(), STATE);
+        let file = state_file::read(&bucket, &key).await.unwrap().unwrap();
+        let nodes = file.doc.rows().map(|row| Node { id: "S/Queue".into(), stack: "S".into(), row }).collect();
+        let run = serde_json::from_value(serde_json::json!({
+            "runId": "r", "execution": "e", "owner": "ebb@1:r/m/n", "timestamp": 1, "account": "1", "bucket": "b",
+            "bucketRegion": "us-east-1", "prefix": "cdkd", "stack": "S", "region": "us-east-1", "dryRun": false,
+        }))
+        .unwrap();
+        let digests = BTreeMap::from([("S".to_owned(), digest(STATE.as_bytes()))]);
+        let mut record = plan::begin(run, &Graph::build(nodes).unwrap(), digests, Vec::new(), 7);
+        record.resources.get_mut("S/Queue").unwrap().status = Status::Deleted;
+        let after = digest(&trimmed(&file.doc, &record, &key));
+        let ledger = record.stacks.get_mut("S").unwrap();
+        ledger.after = after;
+        ledger.removed = true;
+        let mut warm = Files::default();
+        warm.remember("S", file);
+        (bucket, clock, record, warm)
+    }
+
+    /// What another container of the run removed meanwhile is done, not somebody else's write.
+    #[tokio::test(start_paused = true)]
+    async fn a_warm_container_finds_a_removal_done() {
+        let (bucket, clock, record, mut warm) = removing().await;
+        bring_in_line(&bucket, &clock, &record, &mut Files::default()).await.unwrap();
+        assert!(bucket.snapshot().is_empty());
+        assert_eq!(bring_in_line(&bucket, &clock, &record, &mut warm).await, Ok(vec![]));
+    }
+
+    /// Killed between the state and the legacy record beside it: the rest goes, whatever that record lists.
+    #[tokio::test(start_paused = true)]
+    async fn a_legacy_record_beside_a_removed_state_goes_too() {
+        let (bucket, clock, record, _) = removing().await;
+        bring_in_line(&bucket, &clock, &record, &mut Files::default()).await.unwrap();
+        bucket.raw_put(&record.run.key().legacy_state(), STATE.replace("Queue", "Other"));
+        bring_in_line(&bucket, &clock, &record, &mut Files::default()).await.unwrap();
+        assert!(bucket.snapshot().is_empty());
+    }
+}
