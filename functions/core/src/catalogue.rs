@@ -14,6 +14,8 @@ pub struct Entry {
     pub p90_s: f64,
     /// After how many minutes a delete that is still refused or pending has failed.
     pub deadline_min: u64,
+    /// Whether its protection or data guard can be looked at before the first delete.
+    pub looked_at: bool,
 }
 
 impl Entry {
@@ -26,10 +28,20 @@ impl Entry {
     pub fn deadline(&self) -> Duration {
         Duration::from_secs(self.deadline_min * 60)
     }
+
+    /// The worker has a look for it.
+    const fn looked_at(self) -> Self {
+        Entry { looked_at: true, ..self }
+    }
 }
 
 const fn entry(resource_type: &'static str, p50_s: f64, p90_s: f64, deadline_min: u64) -> Entry {
-    Entry { resource_type, p50_s, p90_s, deadline_min }
+    Entry { resource_type, p50_s, p90_s, deadline_min, looked_at: false }
+}
+
+/// Every type that is known, sorted by name.
+pub fn entries() -> &'static [Entry] {
+    TABLE
 }
 
 /// A type that the table does not know: Cloud Control, a few seconds.
@@ -144,13 +156,13 @@ static TABLE: &[Entry] = &[
     entry("AWS::DocDB::DBCluster", 180.0, 600.0, 60),
     entry("AWS::DocDB::DBInstance", 360.0, 780.0, 60),
     entry("AWS::DocDB::DBSubnetGroup", 1.0, 5.0, 30),
-    entry("AWS::DynamoDB::GlobalTable", 180.0, 600.0, 30),
-    entry("AWS::DynamoDB::Table", 10.0, 35.0, 30),
+    entry("AWS::DynamoDB::GlobalTable", 180.0, 600.0, 30).looked_at(),
+    entry("AWS::DynamoDB::Table", 10.0, 35.0, 30).looked_at(),
     entry("AWS::EC2::EIP", 2.0, 20.0, 30),
     entry("AWS::EC2::EIPAssociation", 3.0, 8.0, 30),
     entry("AWS::EC2::EgressOnlyInternetGateway", 3.0, 8.0, 30),
     entry("AWS::EC2::FlowLog", 3.0, 8.0, 30),
-    entry("AWS::EC2::Instance", 45.0, 90.0, 30),
+    entry("AWS::EC2::Instance", 45.0, 90.0, 30).looked_at(),
     entry("AWS::EC2::InternetGateway", 2.0, 20.0, 30),
     entry("AWS::EC2::KeyPair", 3.0, 6.0, 30),
     entry("AWS::EC2::LaunchTemplate", 3.0, 6.0, 30),
@@ -246,7 +258,7 @@ static TABLE: &[Entry] = &[
     entry("AWS::Lambda::Permission", 1.0, 2.0, 30),
     entry("AWS::Lambda::Url", 1.0, 2.0, 30),
     entry("AWS::Lambda::Version", 3.0, 6.0, 720),
-    entry("AWS::Logs::LogGroup", 1.0, 3.0, 30),
+    entry("AWS::Logs::LogGroup", 1.0, 3.0, 30).looked_at(),
     entry("AWS::Logs::LogStream", 3.0, 6.0, 30),
     entry("AWS::Logs::MetricFilter", 3.0, 6.0, 30),
     entry("AWS::Logs::QueryDefinition", 3.0, 6.0, 30),
@@ -279,7 +291,7 @@ static TABLE: &[Entry] = &[
     entry("AWS::Route53Resolver::ResolverEndpoint", 90.0, 240.0, 30),
     entry("AWS::Route53Resolver::ResolverRule", 5.0, 20.0, 30),
     entry("AWS::S3::AccessPoint", 3.0, 8.0, 30),
-    entry("AWS::S3::Bucket", 1.0, 20.0, 30),
+    entry("AWS::S3::Bucket", 1.0, 20.0, 30).looked_at(),
     entry("AWS::S3::BucketPolicy", 1.0, 2.0, 30),
     entry("AWS::S3Express::DirectoryBucket", 2.0, 15.0, 30),
     entry("AWS::S3Tables::Namespace", 1.0, 3.0, 30),

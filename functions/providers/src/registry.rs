@@ -54,7 +54,8 @@ mod tests {
     #[test]
     fn the_plan_looks_at_what_can_be_looked_at() {
         let looks: Vec<&str> = types().iter().filter(|def| def.look.is_some()).map(|def| def.name).collect();
-        assert_eq!(looks, ebb_core::plan::LOOKED_AT);
+        let planned = ebb_core::catalogue::entries().iter().filter(|entry| entry.looked_at);
+        assert_eq!(looks, planned.map(|entry| entry.resource_type).collect::<Vec<_>>());
     }
 
     #[test]

@@ -2,13 +2,13 @@
 
 use super::apply::is_guard;
 use super::schedule::Weights;
-use super::{EVENT_BUDGET, LOOKED_AT, Moment, Standing, explain, set, settle};
+use super::{EVENT_BUDGET, Moment, Standing, explain, set, settle};
 use crate::ending::{Ending, Refusal};
 use crate::graph::Graph;
 use crate::payload::PlanNext;
 use crate::record::{Answer, RunRecord};
 use crate::status::Status;
-use crate::{Code, Millis, text};
+use crate::{Code, Millis, catalogue, text};
 
 /// The largest wave: a hundred items and their results fit a state's payload.
 pub const MAX_ITEMS: usize = 100;
@@ -94,7 +94,7 @@ fn to_look_at<'g>(record: &RunRecord, graph: &'g Graph) -> Vec<(usize, &'g str)>
     let unlooked = |id: &str| record.resources.get(id).is_some_and(|r| r.status == Status::Waiting && r.looked.is_none());
     let nodes = graph.nodes().iter().enumerate();
     nodes
-        .filter(|(_, node)| LOOKED_AT.contains(&node.row.resource_type.as_str()) && unlooked(&node.id))
+        .filter(|(_, node)| catalogue::lookup(&node.row.resource_type, false).looked_at && unlooked(&node.id))
         .map(|(n, node)| (n, node.id.as_str()))
         .collect()
 }

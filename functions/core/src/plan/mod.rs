@@ -31,9 +31,6 @@ use crate::{Code, Millis};
 pub const QUIET: Duration = Duration::from_secs(75);
 /// Estimated events after which a drive hands over to the next; an execution's history holds 25,000.
 pub const EVENT_BUDGET: u64 = 15_000;
-/// Types whose protection or data guard can be looked at before the first delete.
-pub const LOOKED_AT: &[&str] =
-    &["AWS::DynamoDB::GlobalTable", "AWS::DynamoDB::Table", "AWS::EC2::Instance", "AWS::Logs::LogGroup", "AWS::S3::Bucket"];
 
 /// What a plan is made for.
 #[derive(Clone, Copy, Debug)]

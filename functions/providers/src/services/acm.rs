@@ -1,0 +1,5 @@
+//! Certificate Manager.
+
+use crate::registry::TypeDef;
+
+pub(crate) const TYPES: &[TypeDef] = &[];

@@ -1,0 +1,5 @@
+//! API Gateway, HTTP and WebSocket APIs.
+
+use crate::registry::TypeDef;
+
+pub(crate) const TYPES: &[TypeDef] = &[];

@@ -1,0 +1,5 @@
+//! AppSync.
+
+use crate::registry::TypeDef;
+
+pub(crate) const TYPES: &[TypeDef] = &[];

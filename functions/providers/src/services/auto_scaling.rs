@@ -1,0 +1,5 @@
+//! Auto Scaling.
+
+use crate::registry::TypeDef;
+
+pub(crate) const TYPES: &[TypeDef] = &[];

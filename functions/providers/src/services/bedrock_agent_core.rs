@@ -1,0 +1,5 @@
+//! Bedrock AgentCore.
+
+use crate::registry::TypeDef;
+
+pub(crate) const TYPES: &[TypeDef] = &[];

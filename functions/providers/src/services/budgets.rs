@@ -1,0 +1,5 @@
+//! Budgets.
+
+use crate::registry::TypeDef;
+
+pub(crate) const TYPES: &[TypeDef] = &[];

@@ -1,0 +1,5 @@
+//! CloudFront.
+
+use crate::registry::TypeDef;
+
+pub(crate) const TYPES: &[TypeDef] = &[];

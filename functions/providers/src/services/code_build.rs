@@ -1,0 +1,5 @@
+//! CodeBuild.
+
+use crate::registry::TypeDef;
+
+pub(crate) const TYPES: &[TypeDef] = &[];

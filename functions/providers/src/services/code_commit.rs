@@ -1,0 +1,5 @@
+//! CodeCommit.
+
+use crate::registry::TypeDef;
+
+pub(crate) const TYPES: &[TypeDef] = &[];

@@ -1,0 +1,5 @@
+//! Cognito user pools.
+
+use crate::registry::TypeDef;
+
+pub(crate) const TYPES: &[TypeDef] = &[];

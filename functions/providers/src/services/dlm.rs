@@ -1,0 +1,5 @@
+//! Data Lifecycle Manager.
+
+use crate::registry::TypeDef;
+
+pub(crate) const TYPES: &[TypeDef] = &[];

@@ -1,0 +1,5 @@
+//! Elastic Container Registry.
+
+use crate::registry::TypeDef;
+
+pub(crate) const TYPES: &[TypeDef] = &[];

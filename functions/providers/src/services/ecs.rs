@@ -1,0 +1,5 @@
+//! Elastic Container Service.
+
+use crate::registry::TypeDef;
+
+pub(crate) const TYPES: &[TypeDef] = &[];

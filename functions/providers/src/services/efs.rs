@@ -1,0 +1,5 @@
+//! Elastic File System.
+
+use crate::registry::TypeDef;
+
+pub(crate) const TYPES: &[TypeDef] = &[];

@@ -1,0 +1,5 @@
+//! ElastiCache.
+
+use crate::registry::TypeDef;
+
+pub(crate) const TYPES: &[TypeDef] = &[];

@@ -1,0 +1,5 @@
+//! EMR.
+
+use crate::registry::TypeDef;
+
+pub(crate) const TYPES: &[TypeDef] = &[];

@@ -1,0 +1,5 @@
+//! Data Firehose.
+
+use crate::registry::TypeDef;
+
+pub(crate) const TYPES: &[TypeDef] = &[];

@@ -1,0 +1,5 @@
+//! FSx.
+
+use crate::registry::TypeDef;
+
+pub(crate) const TYPES: &[TypeDef] = &[];

@@ -1,0 +1,5 @@
+//! Glue.
+
+use crate::registry::TypeDef;
+
+pub(crate) const TYPES: &[TypeDef] = &[];

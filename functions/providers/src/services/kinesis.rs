@@ -1,0 +1,5 @@
+//! Kinesis Data Streams.
+
+use crate::registry::TypeDef;
+
+pub(crate) const TYPES: &[TypeDef] = &[];

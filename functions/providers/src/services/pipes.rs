@@ -1,0 +1,5 @@
+//! EventBridge Pipes.
+
+use crate::registry::TypeDef;
+
+pub(crate) const TYPES: &[TypeDef] = &[];

@@ -1,0 +1,5 @@
+//! RDS, DocumentDB and Neptune: one API.
+
+use crate::registry::TypeDef;
+
+pub(crate) const TYPES: &[TypeDef] = &[];

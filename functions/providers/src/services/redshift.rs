@@ -1,0 +1,5 @@
+//! Redshift.
+
+use crate::registry::TypeDef;
+
+pub(crate) const TYPES: &[TypeDef] = &[];

@@ -1,0 +1,5 @@
+//! S3 Vectors.
+
+use crate::registry::TypeDef;
+
+pub(crate) const TYPES: &[TypeDef] = &[];

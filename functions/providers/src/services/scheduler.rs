@@ -1,0 +1,5 @@
+//! EventBridge Scheduler.
+
+use crate::registry::TypeDef;
+
+pub(crate) const TYPES: &[TypeDef] = &[];

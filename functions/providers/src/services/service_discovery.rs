@@ -1,0 +1,5 @@
+//! Cloud Map.
+
+use crate::registry::TypeDef;
+
+pub(crate) const TYPES: &[TypeDef] = &[];

@@ -1,0 +1,5 @@
+//! WAF.
+
+use crate::registry::TypeDef;
+
+pub(crate) const TYPES: &[TypeDef] = &[];
