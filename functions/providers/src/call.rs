@@ -1,6 +1,8 @@
 //! Errors of AWS calls as values. `?` on any SDK call inside a step gives one; the registry classifies it by the type's
 //! own rules first.
 
+use std::time::Duration;
+
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
@@ -35,6 +37,12 @@ impl StepError {
             code: Code::MalformedPhysicalId,
             reason: format!("malformed physicalId in state (expected {expected}): no delete issued"),
         }
+    }
+
+    /// The recorded id cannot be parsed, of a type where cdkd fails the row for it.
+    pub fn unreadable_id(expected: &str) -> Self {
+        let message = format!("malformed physicalId in state (expected {expected}): no delete issued");
+        DeleteError::refused(Code::MalformedPhysicalId, message).into()
     }
 
     /// A property that a call needs is not recorded.
@@ -83,6 +91,8 @@ pub struct CallError {
     pub fence_shut: bool,
     /// What the step found to hold the resource, for people. Read when the type's rules say that the error means a hold.
     pub held_by: Vec<String>,
+    /// How long the service asks to wait (`Retry-After`).
+    pub retry_after: Option<Duration>,
 }
 
 impl CallError {
@@ -106,6 +116,7 @@ impl CallError {
             about_other: false,
             fence_shut: false,
             held_by: Vec::new(),
+            retry_after: None,
         }
     }
 }
@@ -126,6 +137,7 @@ where
             .raw_response()
             .and_then(|r| ["x-amzn-requestid", "x-amz-request-id", "x-amzn-request-id"].iter().find_map(|h| r.headers().get(*h)))
             .map(str::to_owned);
+        let retry_after = error.raw_response().and_then(|r| r.headers().get("retry-after")).and_then(|s| s.parse().ok());
         let fence_shut = chain(&error).any(|e| e.is::<FenceShut>());
         let (code, message) = match error.as_service_error() {
             Some(service) => {
@@ -134,7 +146,16 @@ where
             }
             None => (String::new(), chain(&error).last().map(ToString::to_string).unwrap_or_default()),
         };
-        CallError { code, message, status, request_id, about_other: false, fence_shut, held_by: Vec::new() }
+        CallError {
+            code,
+            message,
+            status,
+            request_id,
+            about_other: false,
+            fence_shut,
+            held_by: Vec::new(),
+            retry_after: retry_after.map(Duration::from_secs),
+        }
     }
 }
 
