@@ -7,7 +7,7 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use ebb_core::provider::Masked;
-use ebb_core::{Code, DeleteError, Step};
+use ebb_core::{Code, DeleteError, ErrorClass, Step};
 
 use crate::fence_guard::FenceShut;
 
@@ -43,6 +43,12 @@ impl StepError {
     pub fn unreadable_id(expected: &str) -> Self {
         let message = format!("malformed physicalId in state (expected {expected}): no delete issued");
         DeleteError::refused(Code::MalformedPhysicalId, message).into()
+    }
+
+    /// The service's answer lacks what the next call needs.
+    pub fn odd_answer(what: &str) -> Self {
+        let class = ErrorClass::Terminal;
+        StepError::Ours(DeleteError { class, code: "OddAnswer".into(), message: what.into(), request_id: None })
     }
 
     /// A property that a call needs is not recorded.
