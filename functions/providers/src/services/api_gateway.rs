@@ -19,10 +19,7 @@ pub(crate) const TYPES: &[TypeDef] = &[
         step: |r, cx| Box::pin(account(r, cx)),
         look: None,
         actions: &["apigateway:GET", "apigateway:PATCH"],
-        rules: Rules {
-            retry: &[retry("TooManyRequestsException", 20, 300), retry("BadRequestException", 5, 60)],
-            ..Rules::NONE
-        },
+        rules: Rules { retry: &[retry("TooManyRequestsException", 20, 300), retry("BadRequestException", 5, 60)], ..Rules::NONE },
     },
     goes("AWS::ApiGateway::Authorizer", |r, cx| Box::pin(authorizer(r, cx)), &[THROTTLED, CHANGING]),
     goes(
@@ -36,11 +33,7 @@ pub(crate) const TYPES: &[TypeDef] = &[
     goes(
         "AWS::ApiGateway::RestApi",
         |r, cx| Box::pin(rest_api(r, cx)),
-        &[
-            retry("TooManyRequestsException", 30, 1800),
-            CHANGING,
-            retry("BadRequestException~base path mapping", 5, 300),
-        ],
+        &[retry("TooManyRequestsException", 30, 1800), CHANGING, retry("BadRequestException~base path mapping", 5, 300)],
     ),
     goes(
         "AWS::ApiGateway::Stage",

@@ -67,11 +67,7 @@ pub(crate) const TYPES: &[TypeDef] = &[
         name: "AWS::CloudFront::OriginAccessControl",
         step: |r, cx| Box::pin(control(r, cx)),
         look: None,
-        actions: &[
-            "cloudfront:DeleteOriginAccessControl",
-            "cloudfront:GetOriginAccessControl",
-            "cloudfront:ListDistributions",
-        ],
+        actions: &["cloudfront:DeleteOriginAccessControl", "cloudfront:GetOriginAccessControl", "cloudfront:ListDistributions"],
         rules: CONTROL,
     },
 ];

@@ -31,12 +31,7 @@ pub(crate) const TYPES: &[TypeDef] = &[TypeDef {
     name: "AWS::WAFv2::WebACL",
     step: |r, cx| Box::pin(web_acl(r, cx)),
     look: None,
-    actions: &[
-        "cloudfront:ListDistributionsByWebACLId",
-        "wafv2:DeleteWebACL",
-        "wafv2:GetWebACL",
-        "wafv2:ListResourcesForWebACL",
-    ],
+    actions: &["cloudfront:ListDistributionsByWebACLId", "wafv2:DeleteWebACL", "wafv2:GetWebACL", "wafv2:ListResourcesForWebACL"],
     rules: RULES,
 }];
 

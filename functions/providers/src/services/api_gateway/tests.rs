@@ -119,7 +119,10 @@ async fn a_throttle_is_waited_out_for_as_long_as_api_gateway_says() {
     for (after, seconds) in [("17", 17), ("1", 2), ("86400", 300), ("soon", 2)] {
         let mut bench = Bench::new("AWS::ApiGateway::Stage", "api1|prod", json!({}));
         let answer = bench.step(&throttled(after)).await;
-        assert!(matches!(&answer, Ok(Step::Pending { look_again, .. }) if look_again.as_secs() == seconds), "{after}: {answer:?}");
+        assert!(
+            matches!(&answer, Ok(Step::Pending { look_again, .. }) if look_again.as_secs() == seconds),
+            "{after}: {answer:?}"
+        );
     }
 }
 

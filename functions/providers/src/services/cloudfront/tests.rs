@@ -222,10 +222,11 @@ async fn the_distribution_that_still_uses_it_is_named() {
             format!("<DistributionList>{}<Items>{items}</Items></DistributionList>", if more.is_empty() { "" } else { &next })
         };
         let script = || {
-            access
-                .refused(access.3)
-                .on(&["GET ", "/distribution"], 200, page(&summary("E1", &other), "m1"))
-                .on(&["GET ", "Marker=m1"], 200, page(&summary("E2", access.4), ""))
+            access.refused(access.3).on(&["GET ", "/distribution"], 200, page(&summary("E1", &other), "m1")).on(
+                &["GET ", "Marker=m1"],
+                200,
+                page(&summary("E2", access.4), ""),
+            )
         };
         let Ok(Step::Pending { note, .. }) = access.bench().step(&script()).await else { panic!("{}", access.0) };
         assert_eq!(note, format!("{}: held by E2 (distribution)", access.3));

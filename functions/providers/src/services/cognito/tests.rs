@@ -108,8 +108,10 @@ async fn switching_the_protection_sends_every_setting_back() {
         match name.as_str() {
             "DeletionProtection" => assert_eq!(sent[name], "INACTIVE"),
             "Name" => assert_eq!(sent["PoolName"], *value),
-            // AWS refuses the number of days beside the password policy's.
-            "AdminCreateUserConfig" => assert_eq!(sent[name], json!({ "AllowAdminCreateUserOnly": true })),
+            // AWS refuses a number of days beside the password policy's; 0 is none.
+            "AdminCreateUserConfig" => {
+                assert_eq!(sent[name], json!({ "AllowAdminCreateUserOnly": true, "UnusedAccountValidityDays": 0 }));
+            }
             "Policies" => {
                 let policy = &sent[name]["PasswordPolicy"];
                 assert_eq!((&policy["MinimumLength"], &policy["TemporaryPasswordValidityDays"]), (&json!(14), &json!(3)));
@@ -140,10 +142,11 @@ async fn protection_is_on_again_after_a_final_failure() {
 async fn protection_stays_off_while_the_delete_may_still_succeed() {
     let mut bench = unprotecting();
     pending_for(bench.step(&Script::new().json(DESCRIBE, 200, described("ACTIVE"))).await, 0);
-    let passing = Script::new()
-        .json(DESCRIBE, 200, described("ACTIVE"))
-        .json(OFF, 200, json!({}))
-        .json_error(DELETE, "TooManyRequestsException", "slow");
+    let passing = Script::new().json(DESCRIBE, 200, described("ACTIVE")).json(OFF, 200, json!({})).json_error(
+        DELETE,
+        "TooManyRequestsException",
+        "slow",
+    );
     pending_for(bench.step(&passing).await, 2);
     bench.pass(60);
     let over = Script::new().json(DESCRIBE, 200, described("INACTIVE")).json_error(DELETE, "TooManyRequestsException", "slow");

@@ -22,9 +22,9 @@ mod volume;
 mod vpc;
 mod watch;
 
-use aws_sdk_ec2::types::Filter;
 use crate::call::{CallError, StepError};
 use crate::registry::TypeDef;
+use aws_sdk_ec2::types::Filter;
 
 pub(crate) const TYPES: &[TypeDef] = &[
     address::EIP,

@@ -3,8 +3,8 @@
 use ebb_core::provider::{Masked, is_masked};
 use ebb_core::{Code, Resource, Step};
 
-use super::{FunctionName, not_deleted};
 use super::name::check_region;
+use super::{FunctionName, not_deleted};
 use crate::Cx;
 use crate::call::{StepError, StepResult};
 

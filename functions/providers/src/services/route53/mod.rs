@@ -49,11 +49,7 @@ pub(crate) const TYPES: &[TypeDef] = &[
         name: "AWS::Route53::RecordSet",
         step: |r, cx| Box::pin(record_set::step(r, cx)),
         look: None,
-        actions: &[
-            "route53:ChangeResourceRecordSets",
-            "route53:ListHostedZonesByName",
-            "route53:ListResourceRecordSets",
-        ],
+        actions: &["route53:ChangeResourceRecordSets", "route53:ListHostedZonesByName", "route53:ListResourceRecordSets"],
         // `InvalidChangeBatch` also says that the values differ: then the record is alive, and read again.
         rules: Rules {
             gone: &["NoSuchHostedZone", "InvalidChangeBatch~it was not found"],

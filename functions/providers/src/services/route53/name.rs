@@ -64,7 +64,9 @@ mod tests {
             assert!(same(a, b), "{a} {b}");
             assert!(same(&written(a), b), "{a} is written {}", written(a));
         }
-        for (a, b) in [("a.example.com", "b.example.com"), ("*.example.com", "example.com"), ("\\05.x", "\\052.x"), ("\\999", "9")] {
+        for (a, b) in
+            [("a.example.com", "b.example.com"), ("*.example.com", "example.com"), ("\\05.x", "\\052.x"), ("\\999", "9")]
+        {
             assert!(!same(a, b), "{a} {b}");
         }
         assert_eq!(written("*.Example.com"), "\\052.example.com.");

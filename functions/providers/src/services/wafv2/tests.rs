@@ -76,7 +76,9 @@ async fn what_it_is_associated_with_is_named() {
         kinds.iter().fold(refused("WAFAssociatedItemException"), |script, kind| {
             let wants = ["ListResourcesForWebACL", ARN, &format!("\"ResourceType\":\"{kind}\"")];
             match *kind {
-                "API_GATEWAY" => script.json(&wants, 200, json!({ "ResourceArns": ["arn:aws:apigateway:us-east-1::/restapis/a"] })),
+                "API_GATEWAY" => {
+                    script.json(&wants, 200, json!({ "ResourceArns": ["arn:aws:apigateway:us-east-1::/restapis/a"] }))
+                }
                 "AMPLIFY" => script.json_error(&wants, "WAFInvalidParameterException", "not here"),
                 _ => script.json(&wants, 200, json!({ "ResourceArns": [] })),
             }
@@ -89,13 +91,16 @@ async fn what_it_is_associated_with_is_named() {
 
 #[tokio::test]
 async fn the_distributions_that_use_it_are_named_and_no_others() {
-    let summary = |id: &str, acl: &str| format!("<DistributionSummary><Id>{id}</Id><WebACLId>{acl}</WebACLId></DistributionSummary>");
+    let summary =
+        |id: &str, acl: &str| format!("<DistributionSummary><Id>{id}</Id><WebACLId>{acl}</WebACLId></DistributionSummary>");
     let items = [summary("E1", GLOBAL), summary("E2", "another")].concat();
     let script = Script::new()
         .json(&["GetWebACL"], 200, read(GLOBAL))
         .json_error(&["DeleteWebACL"], "WAFAssociatedItemException", "in use")
         .on(&["GET", "/distributionsByWebACLId/"], 200, format!("<DistributionList><Items>{items}</Items></DistributionList>"));
-    let Ok(Step::Pending { note, .. }) = Bench::new("AWS::WAFv2::WebACL", GLOBAL, json!({})).step(&script).await else { panic!() };
+    let Ok(Step::Pending { note, .. }) = Bench::new("AWS::WAFv2::WebACL", GLOBAL, json!({})).step(&script).await else {
+        panic!()
+    };
     assert_eq!(note, "WAFAssociatedItemException: held by E1 (distribution)");
 }
 

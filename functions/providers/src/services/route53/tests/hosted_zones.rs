@@ -39,7 +39,9 @@ fn configs(configs: &[(&str, &str)]) -> String {
         format!("<QueryLoggingConfig><Id>{id}</Id><HostedZoneId>{zone}</HostedZoneId></QueryLoggingConfig>")
     };
     let configs: String = configs.iter().map(config).collect();
-    format!("<ListQueryLoggingConfigsResponse><QueryLoggingConfigs>{configs}</QueryLoggingConfigs></ListQueryLoggingConfigsResponse>")
+    format!(
+        "<ListQueryLoggingConfigsResponse><QueryLoggingConfigs>{configs}</QueryLoggingConfigs></ListQueryLoggingConfigsResponse>"
+    )
 }
 
 /// A zone with nothing in it, up to the delete.
@@ -225,7 +227,8 @@ async fn a_shut_fence_or_an_odd_id_changes_nothing() {
     assert_fenced(emptying(), Script::new().on(GET, 200, zone("")).on(LIST, 200, page(&foreign(), None))).await;
     let enabled = Script::new().on(GET, 200, recovery("ENABLED")).on(LIST, 200, page(&apex(), None));
     assert_fenced(bench(), enabled).await;
-    for (id, code) in [("", Code::MalformedPhysicalId), ("/hostedzone/", Code::MalformedPhysicalId), ("***", Code::MaskedAddress)] {
+    for (id, code) in [("", Code::MalformedPhysicalId), ("/hostedzone/", Code::MalformedPhysicalId), ("***", Code::MaskedAddress)]
+    {
         assert_not_addressed(Bench::new("AWS::Route53::HostedZone", id, json!({})), code).await;
     }
 }

@@ -13,10 +13,11 @@ fn refuses(look: Result<Look, ebb_core::DeleteError>, what: &str) {
 async fn validation_records_speak_against_the_zone_and_the_plans_own_do_not() {
     let own = [apex().to_vec(), vec![record("api.example.com.", "A", "10.0.0.1")]].concat();
     let validation = record("_x.example.com.", "CNAME", "_y.zzz.ACM-validations.aws.");
-    let script = Script::new()
-        .on(GET, 200, zone(""))
-        .on(LIST, 200, page(&own, Some(("_x.example.com.", "CNAME"))))
-        .on(&[LIST, &["name=_x.example.com."]].concat(), 200, page(&[validation], None));
+    let script = Script::new().on(GET, 200, zone("")).on(LIST, 200, page(&own, Some(("_x.example.com.", "CNAME")))).on(
+        &[LIST, &["name=_x.example.com."]].concat(),
+        200,
+        page(&[validation], None),
+    );
     refuses(bench().look(&script).await, "CNAME _x.example.com.");
     script.assert_done();
 

@@ -6,8 +6,7 @@ use crate::testing::{Bench, Script, assert_fenced, assert_not_addressed, assert_
 
 const TYPE: &str = "AWS::Route53::RecordSet";
 const BATCH: &str = "InvalidChangeBatch";
-const NOT_FOUND: &str =
-    "[Tried to delete resource record set [name='api.example.com.', type='A'] but it was not found]";
+const NOT_FOUND: &str = "[Tried to delete resource record set [name='api.example.com.', type='A'] but it was not found]";
 const DIFFERS: &str = "[Tried to delete resource record set [name='api.example.com.', type='A'] but the values provided do not \
                        match the current values]";
 
@@ -26,7 +25,8 @@ fn live() -> Script {
 /// The values as they are live, not as the template had them: somebody may have edited the record.
 #[tokio::test]
 async fn the_live_set_is_deleted_and_not_the_recorded_values() {
-    let wants = [CHANGE, &["<Name>api.example.com.</Name>", "<Type>A</Type>", "<TTL>300</TTL>", "<Value>10.9.9.9</Value>"]].concat();
+    let wants =
+        [CHANGE, &["<Name>api.example.com.</Name>", "<Type>A</Type>", "<TTL>300</TTL>", "<Value>10.9.9.9</Value>"]].concat();
     let script = live().on(&wants, 200, CHANGED);
     assert_eq!(api().step(&script).await, Ok(Step::DELETED));
     script.assert_done();
@@ -135,7 +135,8 @@ async fn a_record_that_changed_meanwhile_is_read_again() {
     let mut bench = api();
     bench.step(&live().query_error(CHANGE, BATCH, DIFFERS)).await.unwrap();
     let wants = [CHANGE, &["<Value>10.9.9.10</Value>"]].concat();
-    let script = Script::new().on(LIST, 200, page(&[record("api.example.com.", "A", "10.9.9.10")], None)).on(&wants, 200, CHANGED);
+    let script =
+        Script::new().on(LIST, 200, page(&[record("api.example.com.", "A", "10.9.9.10")], None)).on(&wants, 200, CHANGED);
     assert_eq!(bench.step(&script).await, Ok(Step::DELETED));
     script.assert_done();
 }
@@ -206,9 +207,11 @@ async fn of_two_zones_with_one_name_none_is_guessed() {
     let first = zones(&[("Z1", "example.com."), ("Z2", "example.com.")], None);
     let script = Script::new().on(BY_NAME, 200, first);
     assert!(by_zone_name().step(&script).await.unwrap_err().message.contains("several hosted zones"));
-    let script = Script::new()
-        .on(BY_NAME, 200, zones(&[("Z1", "example.com.")], Some(("Z2", "example.com."))))
-        .on(&["hostedzoneid=Z2"], 200, zones(&[("Z2", "example.com.")], None));
+    let script = Script::new().on(BY_NAME, 200, zones(&[("Z1", "example.com.")], Some(("Z2", "example.com.")))).on(
+        &["hostedzoneid=Z2"],
+        200,
+        zones(&[("Z2", "example.com.")], None),
+    );
     assert!(by_zone_name().step(&script).await.is_err());
     script.assert_done();
 }
