@@ -6,8 +6,11 @@ use crate::testing::{Bench, Script, assert_fenced, assert_not_addressed, assert_
 
 const ARN: &str = "arn:aws:appsync:us-east-1:123456789012:apis/api1";
 
-/// A type, the path of the one call that takes it, and the forms of its id with the properties that go with them.
-fn table() -> [(&'static str, &'static str, Vec<(String, Value)>); 4] {
+/// The forms of an id with the properties that go with them.
+type Ids = Vec<(String, Value)>;
+
+/// A type, the path of the one call that takes it, and the forms of its id.
+fn table() -> [(&'static str, &'static str, Ids); 4] {
     let id = |id: &str| (id.to_owned(), json!({}));
     let arn = |rest: &str| (format!("{ARN}{rest}"), json!({}));
     [
