@@ -277,6 +277,8 @@ pub(crate) struct Bench {
     pub(crate) bucket: Arc<dyn ebb_store::Bucket>,
     /// Milliseconds until a step should answer rather than go on.
     pub(crate) soft_budget: u64,
+    /// The worker has a delete policy besides the app's.
+    pub(crate) extra_delete_policy: bool,
     fence: Arc<TestFence>,
     started_at: Millis,
 }
@@ -317,6 +319,7 @@ impl Bench {
             clock: Arc::new(TestClock(AtomicU64::new(started_at))),
             bucket: Arc::new(NoBucket),
             soft_budget: 10_000,
+            extra_delete_policy: false,
             fence: Arc::new(TestFence { open: AtomicBool::new(true), checks: AtomicU64::new(u64::MAX) }),
             started_at,
         }
@@ -351,6 +354,7 @@ impl Bench {
 
     fn providers(&self, script: &Script) -> Providers {
         Providers::new(Arc::new(Clients::new(script.config())), self.bucket.clone())
+            .with_extra_delete_policy(self.extra_delete_policy)
     }
 
     /// One step against `script`; keeps the memo of a pending answer for the next.

@@ -28,6 +28,8 @@ use ebb_core::{Code, DeleteError};
 use crate::call::{CallError, StepError};
 use crate::registry::TypeDef;
 
+pub(crate) use self::instance::allow_termination;
+
 pub(crate) const TYPES: &[TypeDef] = &[
     address::EIP,
     endpoint::VPC_ENDPOINT,
