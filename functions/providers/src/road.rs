@@ -37,6 +37,8 @@ const TAKES_SNAPSHOT: &[&str] = &["AWS::EC2::Volume"];
 /// Types that are records only.
 const NO_CALL: &[&str] = &[
     "AWS::AppSync::GraphQLSchema",
+    "AWS::BedrockAgentCore::Browser",
+    "AWS::BedrockAgentCore::CodeInterpreter",
     "AWS::CDK::Metadata",
     "AWS::CloudFormation::WaitCondition",
     "AWS::CloudFormation::WaitConditionHandle",
@@ -117,21 +119,4 @@ fn by_native_all_the_same(name: &str, options: &Options) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::testing::{Bench, Script};
-
-    /// contract 5.4: any other type with `Snapshot` is refused, its record kept and no call made.
-    #[tokio::test]
-    async fn a_type_that_takes_no_snapshot_is_refused_under_that_policy() {
-        for name in ["AWS::SQS::Queue", "AWS::DynamoDB::Table", "Custom::Seed", "AWS::CDK::Metadata", "AWS::New::Thing"] {
-            let mut bench = Bench::new(name, "id", json!({}));
-            bench.resource.snapshot = true;
-            let script = Script::new();
-            assert_eq!(bench.step(&script).await.map_err(|e| e.code), Err(Code::FinalSnapshotUnsupported.name()), "{name}");
-            assert!(script.seen().is_empty());
-        }
-    }
-}
+mod tests;

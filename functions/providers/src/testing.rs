@@ -19,7 +19,7 @@ use ebb_core::provider::ProvisionedBy;
 use ebb_core::{Clock, Context, DeleteError, Fence, Look, Millis, Options, Provider, Resource, Run, Step};
 use serde_json::{Value, json};
 
-use crate::{Clients, Providers, with_fence};
+use crate::{Clients, Cx, Providers, with_fence};
 
 /// One expected call.
 #[derive(Clone, Debug)]
@@ -350,6 +350,12 @@ impl Bench {
             clock: &*self.clock,
             soft_deadline: self.clock.now() + self.soft_budget,
         }
+    }
+
+    /// The context of a step, for what is tested without one.
+    pub(crate) fn cx<T>(&self, test: impl FnOnce(&Cx<'_>) -> T) -> T {
+        let (ctx, aws) = (self.context(), Script::new().clients());
+        test(&Cx { ctx: &ctx, aws: &aws, bucket: &*self.bucket })
     }
 
     fn providers(&self, script: &Script) -> Providers {
