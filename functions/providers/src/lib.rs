@@ -2,6 +2,7 @@
 //! Only the worker links this crate. A step looks at what is there, does the next thing and answers; it never waits for
 //! slow things, may run twice and may be killed between any two calls.
 
+mod accepted;
 mod arn;
 mod budget;
 mod call;

@@ -377,3 +377,16 @@ impl Bench {
         with_fence(self.fence.clone(), self.providers(script).look(&self.resource, &self.context())).await
     }
 }
+
+/// That an error of the delete passes, asked for again after `wait_s`, and that it is final after `give_up_s`.
+pub(crate) async fn passes(bench: impl Fn() -> Bench, delete: &[&str], code: &str, wait_s: u64, give_up_s: u64) {
+    let script = || Script::new().json_error(delete, code, "x");
+    let mut bench = bench();
+    let answer = bench.step(&script()).await;
+    assert!(matches!(answer, Ok(Step::Pending { look_again, .. }) if look_again.as_secs() == wait_s), "{code}: {answer:?}");
+    bench.pass(give_up_s - 1);
+    assert!(matches!(bench.step(&script()).await, Ok(Step::Pending { .. })), "{code}");
+    bench.pass(1);
+    let error = bench.step(&script()).await.unwrap_err();
+    assert_eq!((error.class, error.code.as_str()), (ebb_core::ErrorClass::Terminal, code));
+}

@@ -168,7 +168,7 @@ fn expired_credentials_do_not_judge_a_resource() {
 /// Gone before protected before final before passing, and all of them before what holds for all services.
 #[test]
 fn a_types_own_rules_come_first() {
-    let rules = Rules {
+    const RULES: Rules = Rules {
         gone: &["A~gone"],
         retry: &[retry("A", 7, 70), retry("ThrottlingException", 2, 60)],
         terminal: &["A~never", "Throttling"],
@@ -182,10 +182,10 @@ fn a_types_own_rules_come_first() {
         ("ThrottlingException", "", passes(2, 60)),
         ("Throttling", "", ErrorClass::Terminal),
     ] {
-        assert_eq!(classify(&error(code, message, 400), &rules).class, class, "{code} {message}");
+        assert_eq!(classify(&error(code, message, 400), &RULES).class, class, "{code} {message}");
     }
     let other = CallError { about_other: true, ..error("A", "gone", 400) };
-    assert_eq!(classify(&other, &rules).class, passes(7, 70), "its not-found is not ours");
+    assert_eq!(classify(&other, &RULES).class, passes(7, 70), "its not-found is not ours");
 }
 
 /// Answers that look like absence, by the types that give them.
