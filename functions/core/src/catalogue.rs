@@ -294,7 +294,7 @@ static TABLE: &[Entry] = &[
     entry("AWS::S3::AccessPoint", 3.0, 8.0, 30),
     entry("AWS::S3::Bucket", 1.0, 20.0, 30).looked_at(),
     entry("AWS::S3::BucketPolicy", 1.0, 2.0, 30),
-    entry("AWS::S3Express::DirectoryBucket", 2.0, 15.0, 30),
+    entry("AWS::S3Express::DirectoryBucket", 2.0, 15.0, 30).looked_at(),
     entry("AWS::S3Tables::Namespace", 1.0, 3.0, 30),
     entry("AWS::S3Tables::Table", 2.0, 6.0, 30),
     entry("AWS::S3Tables::TableBucket", 3.0, 20.0, 30),

@@ -3,14 +3,14 @@
 
 use ebb_core::{Code, DeleteError, ErrorClass, Look, Resource};
 
+use super::RULES;
 use crate::Cx;
 use crate::arn::same_region;
 use crate::budget::settle_look;
 use crate::call::{CallError, StepError};
 use crate::classify::classify;
 use crate::registry::find;
-
-use super::RULES;
+use crate::services::glue::catalog::no_other_tables;
 
 /// Refuses what lives in another region: Cloud Control there would delete its namesake.
 pub(super) async fn region(r: &Resource, id: &str, cx: &Cx<'_>) -> Result<(), StepError> {
@@ -48,6 +48,9 @@ pub(super) async fn region(r: &Resource, id: &str, cx: &Cx<'_>) -> Result<(), St
 
 /// Refuses what the native step would refuse: the handler knows neither consent nor plan. Protection is AWS's to refuse.
 pub(super) async fn data(r: &Resource, cx: &Cx<'_>) -> Result<(), StepError> {
+    if r.resource_type == "AWS::Glue::Database" {
+        return no_other_tables(r, cx).await;
+    }
     match native_look(r, cx).await? {
         Look::Refuses { code: Code::DataGuard, reason } => Err(DeleteError::refused(Code::DataGuard, reason).into()),
         _ => Ok(()),
