@@ -95,7 +95,7 @@ pub(crate) async fn step(r: &Resource, cx: &Cx<'_>) -> StepResult {
     if let Some(token) = memo.token.clone() {
         return look_at(r, &id, &token, memo, cx).await;
     }
-    guard::region(r, &id.sent(), cx).await?;
+    guard::region(r, &id.joined(), cx).await?;
     guard::data(r, cx).await?;
     if let Some(step) = protection::switch_off(r, &id, &mut memo, cx).await? {
         return Ok(step);

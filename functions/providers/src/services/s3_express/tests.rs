@@ -1,7 +1,7 @@
 use ebb_core::{Code, ErrorClass, Look, Step};
 use serde_json::json;
 
-use crate::testing::{Bench, Script, passes};
+use crate::testing::{Bench, Script};
 
 const NAME: &str = "logs--use1-az4--x-s3";
 const DELETE: &[&str] = &["DELETE ", NAME];
@@ -115,7 +115,14 @@ async fn a_look_names_what_is_in_it() {
 
 #[tokio::test]
 async fn what_passes_and_what_a_shut_fence_stops() {
-    passes(bucket, DELETE, "OperationAborted", 5, 60).await;
+    for (code, wait, budget) in [("OperationAborted", 5, 60), ("SlowDown", 2, 120), ("InternalError", 2, 60)] {
+        let script = || Script::new().s3_error(DELETE, 409, code, "x");
+        let mut bench = bucket();
+        let answer = bench.step(&script()).await;
+        assert!(matches!(answer, Ok(Step::Pending { look_again, .. }) if look_again.as_secs() == wait), "{code}: {answer:?}");
+        bench.pass(budget);
+        assert_eq!(bench.step(&script()).await.unwrap_err().class, ErrorClass::Terminal, "{code}");
+    }
     let mut shut = opted_in();
     shut.shut_after(0);
     assert_eq!(shut.step(&not_empty()).await.unwrap_err().class, ErrorClass::FenceShut);

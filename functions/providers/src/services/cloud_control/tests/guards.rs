@@ -63,7 +63,7 @@ async fn a_bucket_of_this_region_or_of_an_unknown_one_goes() {
 async fn a_bucket_with_data_is_refused_without_consent() {
     let full =
         "<ListVersionsResult><Name>assets</Name><Version><Key>k</Key><VersionId>1</VersionId></Version></ListVersionsResult>";
-    let script = Script::new().on(LOCATION, 200, location("")).on(&["?max-keys=1", "versions"], 200, full);
+    let script = Script::new().on(LOCATION, 200, location("")).on(&["versions&max-keys=1"], 200, full);
     let mut bench = made_through_cloud_control("AWS::S3::Bucket", "assets");
     bench.resource.properties.clear();
     assert_eq!(bench.step(&script).await.unwrap_err().code, Code::DataGuard.name());
