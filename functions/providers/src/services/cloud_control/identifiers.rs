@@ -122,6 +122,8 @@ const TABLE: &[(&str, Form)] = &[
     ("AWS::IAM::GroupPolicy", Parts(&[property("PolicyName"), property("GroupName")])),
     ("AWS::IAM::RolePolicy", Parts(&[property("PolicyName"), property("RoleName")])),
     ("AWS::IAM::UserPolicy", Parts(&[property("PolicyName"), property("UserName")])),
+    ("AWS::Kendra::DataSource", Parts(&[own("Id"), property("IndexId")])),
+    ("AWS::Kendra::Faq", Parts(&[own("Id"), property("IndexId")])),
     ("AWS::LakeFormation::DataCellsFilter", Parts(&[property("TableCatalogId"), property("DatabaseName"), property("TableName"), property("Name")])),
     ("AWS::LakeFormation::PrincipalPermissions", Parts(&[attribute("PrincipalIdentifier"), attribute("ResourceIdentifier")])),
     ("AWS::LakeFormation::TagAssociation", Parts(&[attribute("ResourceIdentifier"), attribute("TagsIdentifier")])),
