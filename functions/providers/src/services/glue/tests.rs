@@ -148,8 +148,11 @@ async fn a_table_is_addressed_by_database_and_name() {
     assert!(script.seen().is_empty());
 }
 
-/// Types that go in one call: the bench, the call, its passing codes.
-fn plain() -> Vec<(Bench, &'static [&'static str], Vec<(&'static str, u64, u64)>)> {
+/// A bench, the one call of its delete, its passing codes with wait and budget.
+type Plain = (Bench, &'static [&'static str], Vec<(&'static str, u64, u64)>);
+
+/// Types that go in one call.
+fn plain() -> Vec<Plain> {
     let concurrent = ("ConcurrentModificationException", 2, 60);
     let timeout = ("OperationTimeoutException", 5, 120);
     let internal = ("InternalServiceException", 3, 60);
