@@ -177,16 +177,3 @@ pub fn is_blocked(call: &CallError, rules: &Rules) -> bool {
 pub fn give_up(call: &CallError, rules: &Rules) -> Option<Duration> {
     rules.retry.iter().find(|r| matches(call, r.when)).map(|r| Duration::from_secs(r.give_up_s))
 }
-
-/// An error that came as text inside a successful answer (a Cloud Control event).
-pub struct CallText<'a> {
-    /// The code.
-    pub code: &'a str,
-    /// The service's message.
-    pub message: &'a str,
-}
-
-/// Its class, from what holds for all services. "Not found" in a text is never "gone".
-pub fn classify_text(text: CallText<'_>) -> DeleteError {
-    classify(&CallError::inside(text.code, text.message), &Rules::NONE)
-}

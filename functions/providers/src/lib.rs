@@ -8,8 +8,10 @@ mod call;
 mod classify;
 mod clients;
 mod fence_guard;
+mod final_snapshot;
 #[cfg(test)]
 mod hostile;
+mod memo;
 mod policies;
 mod protection;
 mod registry;
@@ -17,6 +19,7 @@ mod road;
 mod services;
 #[cfg(test)]
 mod testing;
+mod watch;
 
 use std::sync::Arc;
 

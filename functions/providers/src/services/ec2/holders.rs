@@ -9,7 +9,7 @@ use crate::Cx;
 use crate::call::StepError;
 
 /// The names, or that they could not be learnt.
-pub(super) fn named(what: &str, answer: Result<Vec<String>, StepError>) -> Vec<String> {
+pub(crate) fn named(what: &str, answer: Result<Vec<String>, StepError>) -> Vec<String> {
     answer.unwrap_or_else(|error| {
         let code = error.aws_code().filter(|code| !code.is_empty()).unwrap_or("no answer");
         vec![format!("{what} could not be listed ({code})")]
