@@ -64,7 +64,8 @@ async fn one_that_is_going_already_is_only_watched() {
         let script = look(Script::new(), &bench, Some("deleting"), PROTECTED);
         assert_eq!(pending(bench.next(script).await).0, 30);
         // It came between the look and the delete.
-        let script = refuse(look(Script::new(), &bench, Some("available"), ""), &bench, words(&bench).busy, "already being deleted");
+        let script =
+            refuse(look(Script::new(), &bench, Some("available"), ""), &bench, words(&bench).busy, "already being deleted");
         pending(bench.next(script).await);
         let script = look(Script::new(), &bench, None, "");
         assert_eq!(bench.next(script).await, Ok(Step::DELETED));
@@ -84,7 +85,12 @@ async fn one_that_is_not_going_after_all_is_asked_again() {
 #[tokio::test]
 async fn passing_errors_pass_within_their_budgets() {
     let clusters = [
-        ("InvalidDBClusterStateFault", "Cluster cannot be deleted, it still contains DB instances in non-deleting state.", 15, 1800),
+        (
+            "InvalidDBClusterStateFault",
+            "Cluster cannot be deleted, it still contains DB instances in non-deleting state.",
+            15,
+            1800,
+        ),
         ("InvalidDBClusterStateFault", "This cluster is a part of a global cluster, please remove it", 30, 1800),
         ("InvalidDBClusterStateFault", "the cluster is backing up", 20, 1800),
         ("InvalidDBInstanceState", "a member is rebooting", 20, 1800),

@@ -102,7 +102,8 @@ async fn a_proxy_is_deleted_and_watched() {
 
 #[tokio::test]
 async fn a_proxy_in_transition_has_fifteen_minutes() {
-    let busy = || proxies(Script::new(), &[], Some("modifying")).query_error(DELETE_PROXY, "InvalidDBProxyStateFault", "modifying");
+    let busy =
+        || proxies(Script::new(), &[], Some("modifying")).query_error(DELETE_PROXY, "InvalidDBProxyStateFault", "modifying");
     let mut bench = proxy();
     assert_eq!(pending(bench.next(busy()).await).0, 10);
     bench.pass(899);
@@ -233,7 +234,7 @@ async fn the_other_targets_go_when_one_is_missing() {
     assert_eq!(three().next(script).await, Ok(Step::ALREADY_GONE));
     // The fence shuts between two targets.
     let mut bench = three();
-    bench.shut_after(2);
+    bench.shut_after(1);
     let answer = bench.next(ok(missing(Script::new(), &[a]), &[cluster])).await;
     assert_eq!(answer.map_err(|e| e.class), Err(ErrorClass::FenceShut));
     let mut late = three();

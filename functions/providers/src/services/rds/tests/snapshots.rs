@@ -50,7 +50,8 @@ async fn every_try_uses_the_same_name() {
         for _ in 0..2 {
             bench.pass(20);
             let script = look(Script::new(), &bench, Some("backing-up"), "");
-            let script = script.query_error(&wants(&call(&bench, "Delete", &wants(&saved(NAME)))), words(&bench).busy, "backing up");
+            let script =
+                script.query_error(&wants(&call(&bench, "Delete", &wants(&saved(NAME)))), words(&bench).busy, "backing up");
             pending(bench.next(script).await);
         }
         let script = delete(look(Script::new(), &bench, Some("available"), ""), &bench, &wants(&saved(NAME)));
