@@ -5,7 +5,7 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use ebb_core::provider::Masked;
-use ebb_core::{Code, DeleteError, Step};
+use ebb_core::{Code, DeleteError, ErrorClass, Step};
 
 use crate::fence_guard::FenceShut;
 
@@ -40,6 +40,11 @@ impl StepError {
     /// A property that a call needs is not recorded.
     pub fn missing(property: &str) -> Self {
         StepError::Skip { code: Code::MissingAddress, reason: format!("no {property} in state: no delete issued") }
+    }
+
+    /// Final, under the code that the service has for it.
+    pub fn terminal(code: &str, message: impl Into<String>) -> Self {
+        StepError::Ours(DeleteError { class: ErrorClass::Terminal, code: code.into(), message: message.into(), request_id: None })
     }
 
     /// The AWS code, if a call failed.

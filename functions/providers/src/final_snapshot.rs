@@ -181,18 +181,27 @@ pub(crate) fn failed(message: impl Into<String>) -> StepError {
 
 const DELETE: &str = "delete";
 
-/// Whether the resource is saved, or has nothing to save, and its delete was asked for.
-pub(crate) fn is_past(cx: &Cx<'_>) -> bool {
-    memo::get(cx, DELETE).is_some()
+/// One step of a type that Cloud Control deletes, saved by `saved` first when the policy asks for it. `rules` are the type's
+/// own, for what its handler says; the road's memo lies within ours.
+pub(crate) async fn then_cloud_control(
+    saved: impl Future<Output = Result<Saved, StepError>> + Send,
+    rules: &Rules,
+    r: &Resource,
+    cx: &Cx<'_>,
+) -> StepResult {
+    // Once its delete was asked for there is no more to save.
+    let saved = match r.snapshot && memo::get(cx, DELETE).is_none() {
+        true => saved.await?,
+        false => Saved::Nothing,
+    };
+    match saved {
+        Saved::NotYet(step) => Ok(step),
+        Saved::In(name) => delete(Watch::of(cx).telling(told(&name)), rules, r, cx).await,
+        Saved::Nothing => delete(Watch::of(cx), rules, r, cx).await,
+    }
 }
 
-/// One step of the Cloud Control delete of what `saved` keeps. `rules` are the type's own, for what its handler says; the
-/// road's memo lies within ours.
-pub(crate) async fn then_cloud_control(saved: Option<String>, rules: &Rules, r: &Resource, cx: &Cx<'_>) -> StepResult {
-    let watch = match saved {
-        Some(name) => Watch::of(cx).telling(told(&name)),
-        None => Watch::of(cx),
-    };
+async fn delete(watch: Watch, rules: &Rules, r: &Resource, cx: &Cx<'_>) -> StepResult {
     let inner = memo::get(cx, DELETE).cloned();
     let ctx = Context { memo: inner.as_ref(), ..*cx.ctx };
     match cloud_control::step_under(rules, r, &Cx { ctx: &ctx, ..*cx }).await {

@@ -121,12 +121,7 @@ pub(crate) async fn step_under(rules: &Rules, r: &Resource, cx: &Cx<'_>) -> Step
 }
 
 fn refused(message: &str) -> StepError {
-    StepError::Ours(DeleteError {
-        class: ErrorClass::Terminal,
-        code: "CloudControl".into(),
-        message: message.into(),
-        request_id: None,
-    })
+    StepError::terminal("CloudControl", message)
 }
 
 /// What a progress event says of the delete.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use aws_sdk_fsx::types::{
     DeleteFileSystemOpenZfsConfiguration, DeleteFileSystemWindowsConfiguration, FileSystem, FileSystemLifecycle, FileSystemType,
 };
-use ebb_core::{DeleteError, ErrorClass, Resource};
+use ebb_core::Resource;
 
 use crate::Cx;
 use crate::call::{CallResult, StepError, StepResult};
@@ -40,12 +40,9 @@ async fn file_system(r: &Resource, cx: &Cx<'_>) -> StepResult {
     match live.lifecycle() {
         Some(FileSystemLifecycle::Deleting) => Ok(watch.pending_for(LOOK_AGAIN, cx, "the file system is being deleted")),
         // It is half deleted and goes on costing.
-        Some(FileSystemLifecycle::Failed) if watch.asked() => Err(StepError::Ours(DeleteError {
-            class: ErrorClass::Terminal,
-            code: "FAILED".into(),
-            message: "the file system's delete failed in AWS: it is still there".into(),
-            request_id: None,
-        })),
+        Some(FileSystemLifecycle::Failed) if watch.asked() => {
+            Err(StepError::terminal("FAILED", "the file system's delete failed in AWS: it is still there"))
+        }
         _ => delete(&live, watch, r, cx).await,
     }
 }

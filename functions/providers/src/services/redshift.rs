@@ -6,7 +6,7 @@ use aws_sdk_redshift::types::Snapshot;
 use ebb_core::{Resource, Step};
 use serde_json::{Value, json};
 
-use crate::call::{CallError, CallResult, StepError, StepResult};
+use crate::call::{CallError, CallResult, StepError};
 use crate::classify::{Rules, retry};
 use crate::final_snapshot::{self, LONGEST, Saved, State, Taking, then_cloud_control};
 use crate::registry::TypeDef;
@@ -14,7 +14,7 @@ use crate::{Cx, memo};
 
 pub(crate) const TYPES: &[TypeDef] = &[TypeDef {
     name: "AWS::Redshift::Cluster",
-    step: |r, cx| Box::pin(cluster(r, cx)),
+    step: |r, cx| Box::pin(then_cloud_control(saved(r, cx), &RULES, r, cx)),
     look: None,
     actions: &[
         "cloudformation:DeleteResource",
@@ -47,17 +47,6 @@ const PAGES: usize = 10;
 const CALMS_DOWN: Duration = Duration::from_secs(1200);
 const TAKEN: &str = "taken";
 const CALM: &str = "calm";
-
-async fn cluster(r: &Resource, cx: &Cx<'_>) -> StepResult {
-    if !r.snapshot || final_snapshot::is_past(cx) {
-        return then_cloud_control(None, &RULES, r, cx).await;
-    }
-    match saved(r, cx).await? {
-        Saved::NotYet(step) => Ok(step),
-        Saved::In(name) => then_cloud_control(Some(name), &RULES, r, cx).await,
-        Saved::Nothing => then_cloud_control(None, &RULES, r, cx).await,
-    }
-}
 
 async fn saved(r: &Resource, cx: &Cx<'_>) -> Result<Saved, StepError> {
     let id = r.physical_id.as_str();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use aws_sdk_elasticache::types::CacheCluster;
-use ebb_core::{DeleteError, ErrorClass, Resource};
+use ebb_core::Resource;
 
 use crate::Cx;
 use crate::arn::{Arn, same_region};
@@ -45,12 +45,10 @@ async fn cache_cluster(r: &Resource, cx: &Cx<'_>) -> StepResult {
         return Ok(watch.pending_for(LOOK_AGAIN, cx, GOING));
     }
     if let Some(group) = live.replication_group_id().filter(|group| !group.is_empty()) {
-        return Err(StepError::Ours(DeleteError {
-            class: ErrorClass::Terminal,
-            code: "InvalidParameterCombination".into(),
-            message: format!("it is a member of the replication group {group} and goes with the group alone"),
-            request_id: None,
-        }));
+        return Err(StepError::terminal(
+            "InvalidParameterCombination",
+            format!("it is a member of the replication group {group} and goes with the group alone"),
+        ));
     }
     let name = match (r.snapshot, final_snapshot::planned(cx)) {
         (false, _) => None,

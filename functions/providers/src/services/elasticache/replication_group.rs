@@ -4,14 +4,14 @@ use aws_sdk_elasticache::types::{ReplicationGroup, Snapshot};
 use ebb_core::Resource;
 
 use crate::Cx;
-use crate::call::{CallError, CallResult, StepError, StepResult};
+use crate::call::{CallError, CallResult, StepError};
 use crate::classify::{Rules, retry};
 use crate::final_snapshot::{self, LONGEST_OF_CACHE, Saved, State, Taking, failed, then_cloud_control};
 use crate::registry::TypeDef;
 
 pub(super) const REPLICATION_GROUP: TypeDef = TypeDef {
     name: "AWS::ElastiCache::ReplicationGroup",
-    step: |r, cx| Box::pin(replication_group(r, cx)),
+    step: |r, cx| Box::pin(then_cloud_control(saved(r, cx), &RULES, r, cx)),
     look: None,
     actions: &[
         "cloudformation:DeleteResource",
@@ -39,17 +39,6 @@ const RULES: Rules = Rules {
 const GONE: &[&str] = &["ReplicationGroupNotFoundFault"];
 /// How many pages of snapshots are read for one that is still being taken.
 const PAGES: usize = 10;
-
-async fn replication_group(r: &Resource, cx: &Cx<'_>) -> StepResult {
-    if !r.snapshot || final_snapshot::is_past(cx) {
-        return then_cloud_control(None, &RULES, r, cx).await;
-    }
-    match saved(r, cx).await? {
-        Saved::NotYet(step) => Ok(step),
-        Saved::In(name) => then_cloud_control(Some(name), &RULES, r, cx).await,
-        Saved::Nothing => then_cloud_control(None, &RULES, r, cx).await,
-    }
-}
 
 async fn saved(r: &Resource, cx: &Cx<'_>) -> Result<Saved, StepError> {
     if let Some(taking) = Taking::of(cx) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use aws_sdk_rds::types::{DbProxy, DbProxyEndpoint, DbProxyEndpointStatus, DbProxyStatus};
-use ebb_core::{DeleteError, ErrorClass, Resource};
+use ebb_core::Resource;
 
 use super::kind::is;
 use crate::Cx;
@@ -73,12 +73,10 @@ async fn endpoint(r: &Resource, cx: &Cx<'_>) -> StepResult {
     let Some(live) = found.iter().find(ours) else { return Ok(watch.gone(false)) };
     if live.status() != Some(&DbProxyEndpointStatus::Deleting) {
         if live.is_default() == Some(true) {
-            return Err(StepError::Ours(DeleteError {
-                class: ErrorClass::Terminal,
-                code: "InvalidDBProxyEndpointStateFault".into(),
-                message: "it is the default endpoint of its proxy and goes with it alone".into(),
-                request_id: None,
-            }));
+            return Err(StepError::terminal(
+                "InvalidDBProxyEndpointStateFault",
+                "it is the default endpoint of its proxy and goes with it alone",
+            ));
         }
         cx.fence.check().await?;
         cx.aws.rds().delete_db_proxy_endpoint().db_proxy_endpoint_name(id).send().await?;
