@@ -40,7 +40,9 @@ pub(super) async fn step(kind: &'static Kind, r: &Resource, cx: &Cx<'_>) -> Step
             Err(call) => return Err(failed(kind, id, call, &watch, cx).await),
         }
     }
-    if !takes_snapshot(&live, r) {
+    // A member's data is its cluster's, and AWS rejects the snapshot of a member and of a replica. What AWS says counts: an
+    // instance that is recorded as a member may have been made its own since.
+    if !r.snapshot || live.member || live.replica {
         let watch = if r.snapshot && live.replica { watch.telling(NO_SNAPSHOT) } else { watch };
         return delete(kind, id, None, &live, watch, cx).await;
     }
@@ -51,12 +53,6 @@ pub(super) async fn step(kind: &'static Kind, r: &Resource, cx: &Cx<'_>) -> Step
 }
 
 const NO_SNAPSHOT: &str = "it was a read replica: no final snapshot can be taken of one, the data is its source's";
-
-/// A member's data is its cluster's, and AWS rejects the snapshot of a member and of a replica.
-fn takes_snapshot(live: &Live, r: &Resource) -> bool {
-    let member = live.member || (r.resource_type == "AWS::RDS::DBInstance" && r.is_cluster_member());
-    r.snapshot && !member && !live.replica
-}
 
 async fn delete(kind: &'static Kind, id: &str, snapshot: Option<&str>, live: &Live, watch: Watch, cx: &Cx<'_>) -> StepResult {
     cx.fence.check().await?;
@@ -70,6 +66,7 @@ async fn delete(kind: &'static Kind, id: &str, snapshot: Option<&str>, live: &Li
         }
         // The name may be that of the snapshot which an earlier delete took before it failed: what came since is not in it.
         Err(call) if call.is(&SNAPSHOT_EXISTS) && (kind.cluster || watch.asked()) => Ok(final_snapshot::plan(id, LONGEST, cx)),
+        Err(call) if call.is(kind.rules().gone) => Ok(final_snapshot::gone(Watch::of(cx), cx)),
         Err(call) if is_blocked(&call, kind.rules()) => Err(call.held_by(live.holders.clone()).into()),
         Err(call) => Err(failed(kind, id, call, &watch, cx).await),
     }

@@ -99,6 +99,16 @@ async fn the_delete_takes_a_final_snapshot_and_the_report_names_it() {
     assert_eq!(bench.next(look(None, "")).await, Ok(Step::gone_with(format!("final snapshot: {NAME}"))));
 }
 
+/// Somebody else's delete was first.
+#[tokio::test]
+async fn a_snapshot_that_nobody_saw_taken_is_not_promised() {
+    let mut bench = saving();
+    pending(bench.next(look(Some("available"), "")).await);
+    let script = look(Some("available"), "").query_error(DELETE, "CacheClusterNotFound", "no");
+    let gone = bench.next(script).await;
+    assert!(matches!(&gone, Ok(Step::GoneWith { note }) if note.contains("look whether") && note.contains(NAME)), "{gone:?}");
+}
+
 /// Memcached has no snapshots; a taken name, a full quota: the cluster stays.
 #[tokio::test]
 async fn a_failed_snapshot_keeps_the_cluster() {
