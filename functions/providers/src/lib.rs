@@ -8,8 +8,10 @@ mod call;
 mod classify;
 mod clients;
 mod fence_guard;
+mod holders;
 #[cfg(test)]
 mod hostile;
+mod memo;
 mod policies;
 mod protection;
 mod registry;
@@ -17,6 +19,7 @@ mod road;
 mod services;
 #[cfg(test)]
 mod testing;
+mod watch;
 
 use std::sync::Arc;
 
@@ -71,7 +74,7 @@ impl Provider for Providers {
             let message = format!("recorded in {}, but the calls would go to {}", resource.region, self.clients.region());
             return Err(DeleteError::refused(Code::WrongRegion, message));
         }
-        let road = road(resource)?;
+        let road = road(resource, &ctx.run.options)?;
         let (inner, budget) = budget::split(ctx.memo);
         let ctx = Context { memo: inner.as_ref(), ..*ctx };
         let cx = Cx { ctx: &ctx, aws: &self.clients, bucket: &*self.bucket };
@@ -86,7 +89,7 @@ impl Provider for Providers {
 
     async fn look(&self, resource: &Resource, ctx: &Context<'_>) -> Result<Look, DeleteError> {
         let cx = Cx { ctx, aws: &self.clients, bucket: &*self.bucket };
-        match road(resource)? {
+        match road(resource, &ctx.run.options)? {
             Road::Native(TypeDef { look: Some(look), rules, .. }) => {
                 look(resource, &cx).await.or_else(|error| budget::settle_look(error, rules))
             }

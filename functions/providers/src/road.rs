@@ -1,7 +1,7 @@
 //! Which road a row takes: its handler, a native step, Cloud Control, or none (cdkd's routing).
 
 use ebb_core::provider::ProvisionedBy;
-use ebb_core::{Code, DeleteError, Resource};
+use ebb_core::{Code, DeleteError, Options, Resource};
 
 use crate::classify::Rules;
 use crate::registry::{TypeDef, find};
@@ -40,7 +40,6 @@ const NO_CALL: &[&str] = &[
     "AWS::CDK::Metadata",
     "AWS::CloudFormation::WaitCondition",
     "AWS::CloudFormation::WaitConditionHandle",
-    "AWS::EC2::SubnetNetworkAclAssociation",
 ];
 
 /// Rows recorded as made through Cloud Control that go the native way all the same: Cloud Control cannot delete them, or
@@ -61,8 +60,11 @@ const STICKY_EXEMPT: &[&str] = &[
     "AWS::Scheduler::Schedule",
 ];
 
-/// The road of a row, or why there is none.
-pub fn road(resource: &Resource) -> Result<Road, DeleteError> {
+/// As [`STICKY_EXEMPT`], when the request lifts protections: Cloud Control cannot lift this type's.
+const STICKY_UNLESS_UNPROTECTED: &[&str] = &["AWS::AutoScaling::AutoScalingGroup"];
+
+/// The road of a row under the request's options, or why there is none.
+pub fn road(resource: &Resource, options: &Options) -> Result<Road, DeleteError> {
     let name = resource.resource_type.as_str();
     // Deleting it plainly would lose what the policy was to keep (cdkd refuses such a row).
     if resource.snapshot && !TAKES_SNAPSHOT.contains(&name) {
@@ -76,7 +78,9 @@ pub fn road(resource: &Resource) -> Result<Road, DeleteError> {
     if NO_CALL.contains(&name) {
         return Ok(Road::NoCall);
     }
-    let by_cloud_control = resource.provisioned_by == ProvisionedBy::CloudControl && !STICKY_EXEMPT.contains(&name);
+    let exempt =
+        STICKY_EXEMPT.contains(&name) || options.remove_protection && STICKY_UNLESS_UNPROTECTED.contains(&name);
+    let by_cloud_control = resource.provisioned_by == ProvisionedBy::CloudControl && !exempt;
     if !by_cloud_control && let Some(def) = find(name) {
         return Ok(Road::Native(def));
     }

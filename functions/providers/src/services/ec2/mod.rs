@@ -20,12 +20,9 @@ mod subnet;
 mod tests;
 mod volume;
 mod vpc;
-mod watch;
 
 use aws_sdk_ec2::types::Filter;
-use ebb_core::{Code, DeleteError};
-
-use crate::call::{CallError, StepError};
+use crate::call::CallError;
 use crate::registry::TypeDef;
 
 pub(crate) const TYPES: &[TypeDef] = &[
@@ -53,12 +50,6 @@ pub(crate) const TYPES: &[TypeDef] = &[
 /// looks at every item again.
 fn filter(name: &str, values: impl IntoIterator<Item = impl Into<String>>) -> Filter {
     Filter::builder().name(name).set_values(Some(values.into_iter().map(Into::into).collect())).build()
-}
-
-/// A recorded id that cannot be parsed, of a type where cdkd fails the row for it.
-fn malformed(expected: &str) -> StepError {
-    let message = format!("malformed physicalId in state (expected {expected}): no delete issued");
-    DeleteError::refused(Code::MalformedPhysicalId, message).into()
 }
 
 /// The first error that stands inside the answer of a batch call about `id`. An item without an id is ours: one was sent.

@@ -3,11 +3,11 @@
 use ebb_core::{Resource, Step};
 use serde_json::Value;
 
-use super::holders;
 use crate::Cx;
 use crate::call::{CallError, StepError, StepResult};
 use crate::classify::{Rules, blocked, is_blocked};
 use crate::registry::TypeDef;
+use crate::holders::named;
 
 pub(super) const NETWORK_ACL: TypeDef = TypeDef {
     name: "AWS::EC2::NetworkAcl",
@@ -36,7 +36,7 @@ async fn network_acl(r: &Resource, cx: &Cx<'_>) -> StepResult {
     match cx.aws.ec2().delete_network_acl().network_acl_id(&r.physical_id).send().await.map_err(CallError::from) {
         Ok(_) => Ok(Step::DELETED),
         Err(call) if is_blocked(&call, &RULES) => {
-            let by = holders::named("associations", subnets(cx, &r.physical_id).await);
+            let by = named("associations", subnets(cx, &r.physical_id).await);
             Err(call.held_by(by).into())
         }
         Err(call) => Err(call.into()),

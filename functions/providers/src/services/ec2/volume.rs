@@ -4,11 +4,11 @@ use aws_sdk_ec2::types::{Volume, VolumeState};
 use ebb_core::{Resource, Step};
 
 use super::snapshot::final_snapshot;
-use super::watch::{Seen, Watch};
 use crate::Cx;
 use crate::call::{CallError, CallResult, StepError, StepResult};
 use crate::classify::{Rules, blocked, is_blocked, retry};
 use crate::registry::TypeDef;
+use crate::watch::{Seen, Watch};
 
 pub(super) const VOLUME: TypeDef = TypeDef {
     name: "AWS::EC2::Volume",

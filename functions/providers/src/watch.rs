@@ -1,16 +1,17 @@
 //! A delete that AWS accepts first and carries out later: asked for once, then looked at. What travels in the memo is
 //! when it was asked for.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use ebb_core::{Millis, Resource, Step, catalogue};
-use serde_json::json;
+use serde_json::Value;
 
-use crate::Cx;
+use crate::{Cx, memo};
 
 /// What a look says of a resource that is to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(crate) enum Seen {
     /// It is not there, or is a record of what was.
     Gone,
     /// AWS is at it.
@@ -20,37 +21,40 @@ pub(super) enum Seen {
 }
 
 /// Since when a delete is under way.
-pub(super) struct Watch {
+pub(crate) struct Watch {
     since: Option<Millis>,
 }
 
 impl Watch {
     /// As the memo remembers it.
-    pub(super) fn of(cx: &Cx<'_>) -> Self {
-        Watch { since: cx.memo.and_then(|m| m.get("deleting")).and_then(serde_json::Value::as_u64) }
+    pub(crate) fn of(cx: &Cx<'_>) -> Self {
+        Watch { since: cx.memo.and_then(|m| m.get("deleting")).and_then(Value::as_u64) }
     }
 
     /// Whether an earlier step asked for the delete.
-    pub(super) fn asked(&self) -> bool {
+    pub(crate) fn asked(&self) -> bool {
         self.since.is_some()
     }
 
     /// How long ago that was.
-    pub(super) fn waited(&self, cx: &Cx<'_>) -> Duration {
+    pub(crate) fn waited(&self, cx: &Cx<'_>) -> Duration {
         Duration::from_millis(self.since.map_or(0, |since| cx.clock.now().saturating_sub(since)))
     }
 
     /// It is gone; `found` says whether the delete of this very step met it.
-    pub(super) fn gone(&self, found: bool) -> Step {
+    pub(crate) fn gone(&self, found: bool) -> Step {
         Step::Gone { already: !self.asked() && !found }
     }
 
     /// Not yet: look first when half of its kind are done, then every ten seconds.
-    pub(super) fn pending(&self, r: &Resource, cx: &Cx<'_>, note: &'static str) -> Step {
-        let (since, look_again) = match self.since {
-            Some(since) => (since, Duration::from_secs(10)),
-            None => (cx.clock.now(), catalogue::lookup(&r.resource_type, false).typical()),
-        };
-        Step::pending_with(look_again, note, json!({ "deleting": since }))
+    pub(crate) fn pending(&self, r: &Resource, cx: &Cx<'_>, note: &'static str) -> Step {
+        let typical = || catalogue::lookup(&r.resource_type, false).typical();
+        self.pending_for(cx, if self.asked() { Duration::from_secs(10) } else { typical() }, note)
+    }
+
+    /// Not yet: look again after `look_again`. What an earlier step remembered beside it stays remembered.
+    pub(crate) fn pending_for(&self, cx: &Cx<'_>, look_again: Duration, note: impl Into<Cow<'static, str>>) -> Step {
+        let since = self.since.unwrap_or_else(|| cx.clock.now());
+        Step::pending_with(look_again, note, memo::with(cx, "deleting", since))
     }
 }
