@@ -78,8 +78,7 @@ pub fn road(resource: &Resource, options: &Options) -> Result<Road, DeleteError>
     if NO_CALL.contains(&name) {
         return Ok(Road::NoCall);
     }
-    let exempt =
-        STICKY_EXEMPT.contains(&name) || options.remove_protection && STICKY_UNLESS_UNPROTECTED.contains(&name);
+    let exempt = STICKY_EXEMPT.contains(&name) || options.remove_protection && STICKY_UNLESS_UNPROTECTED.contains(&name);
     let by_cloud_control = resource.provisioned_by == ProvisionedBy::CloudControl && !exempt;
     if !by_cloud_control && let Some(def) = find(name) {
         return Ok(Road::Native(def));

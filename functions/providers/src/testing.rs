@@ -367,3 +367,31 @@ impl Bench {
         with_fence(self.fence.clone(), self.providers(script).look(&self.resource, &self.context())).await
     }
 }
+
+/// An error that passes by itself: looked at again after `wait_s`, and final once it has gone on for `give_up_s`.
+pub(crate) async fn assert_passes(mut bench: Bench, failing: impl Fn() -> Script, wait_s: u64, give_up_s: u64) {
+    let step = bench.step(&failing()).await;
+    assert!(matches!(&step, Ok(Step::Pending { look_again, .. }) if look_again.as_secs() == wait_s), "{step:?}");
+    bench.pass(give_up_s - 1);
+    let step = bench.step(&failing()).await;
+    assert!(matches!(&step, Ok(Step::Pending { .. })), "{step:?}");
+    bench.pass(1);
+    let script = failing();
+    assert_eq!(bench.step(&script).await.map_err(|e| e.class), Err(ebb_core::ErrorClass::Terminal));
+    script.assert_done();
+}
+
+/// A row that no call can address: skipped with `code`, and nothing is asked.
+pub(crate) async fn assert_not_addressed(mut bench: Bench, code: ebb_core::Code) {
+    let script = Script::new();
+    let step = bench.step(&script).await;
+    assert!(matches!(&step, Ok(Step::Skipped { code: c, .. }) if *c == code), "{}: {step:?}", bench.resource.physical_id);
+    assert_eq!(script.seen(), Vec::<String>::new());
+}
+
+/// A recorded id of another region: refused before any call.
+pub(crate) async fn assert_wrong_region(mut bench: Bench) {
+    let script = Script::new();
+    assert_eq!(bench.step(&script).await.map_err(|e| e.code), Err(ebb_core::Code::WrongRegion.name()));
+    assert_eq!(script.seen(), Vec::<String>::new());
+}

@@ -18,11 +18,7 @@ use crate::{Cx, memo, protection};
 /// ValidationError is this API's code for everything: only the text tells.
 const RULES: Rules = Rules {
     gone: &["ValidationError~not found", "ValidationError~does not exist"],
-    retry: &[
-        retry("ScalingActivityInProgress", 10, 900),
-        retry("ResourceInUse", 10, 900),
-        retry("ResourceContention", 3, 120),
-    ],
+    retry: &[retry("ScalingActivityInProgress", 10, 900), retry("ResourceInUse", 10, 900), retry("ResourceContention", 3, 120)],
     terminal: &[],
     protected: &["ValidationError~deletion protection"],
 };
@@ -73,7 +69,9 @@ async fn group(r: &Resource, cx: &Cx<'_>) -> StepResult {
 /// Without force, a group with instances or a warm pool is refused; with it, an empty one that is protected against just
 /// that.
 fn forced(found: &AutoScalingGroup, cx: &Cx<'_>) -> bool {
-    cx.run.options.remove_protection || !found.instances().is_empty() || level(found) != Some(&DeletionProtection::PreventForceDeletion)
+    cx.run.options.remove_protection
+        || !found.instances().is_empty()
+        || level(found) != Some(&DeletionProtection::PreventForceDeletion)
 }
 
 async fn describe(name: &str, cx: &Cx<'_>) -> Result<Option<AutoScalingGroup>, CallError> {

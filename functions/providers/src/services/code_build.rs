@@ -74,9 +74,7 @@ mod tests {
 
     #[tokio::test]
     async fn bad_input_denials_and_a_shut_fence_end_the_step() {
-        for (code, class) in
-            [("InvalidInputException", ErrorClass::Terminal), ("AccessDeniedException", ErrorClass::Denied)]
-        {
+        for (code, class) in [("InvalidInputException", ErrorClass::Terminal), ("AccessDeniedException", ErrorClass::Denied)] {
             let script = Script::new().json_error(DELETE, code, "no");
             assert_eq!(project("web").step(&script).await.map_err(|e| e.class), Err(class));
         }

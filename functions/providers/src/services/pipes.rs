@@ -22,11 +22,7 @@ pub(crate) const TYPES: &[TypeDef] = &[TypeDef {
     actions: &["pipes:DeletePipe", "pipes:DescribePipe"],
     rules: Rules {
         gone: GONE,
-        retry: &[
-            retry("ConflictException", 5, 300),
-            retry("ThrottlingException", 2, 60),
-            retry("InternalException", 3, 60),
-        ],
+        retry: &[retry("ConflictException", 5, 300), retry("ThrottlingException", 2, 60), retry("InternalException", 3, 60)],
         ..Rules::NONE
     },
 }];

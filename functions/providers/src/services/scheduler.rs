@@ -17,11 +17,7 @@ pub(crate) const TYPES: &[TypeDef] = &[TypeDef {
     actions: &["scheduler:DeleteSchedule", "scheduler:ListSchedules"],
     rules: Rules {
         gone: &["ResourceNotFoundException"],
-        retry: &[
-            retry("ConflictException", 2, 60),
-            retry("InternalServerException", 3, 60),
-            retry("ThrottlingException", 2, 60),
-        ],
+        retry: &[retry("ConflictException", 2, 60), retry("InternalServerException", 3, 60), retry("ThrottlingException", 2, 60)],
         ..Rules::NONE
     },
 }];

@@ -28,11 +28,7 @@ pub(crate) const TYPES: &[TypeDef] = &[
         name: "AWS::ServiceDiscovery::Service",
         step: |r, cx| Box::pin(service(r, cx)),
         look: None,
-        actions: &[
-            "servicediscovery:DeleteService",
-            "servicediscovery:DeregisterInstance",
-            "servicediscovery:ListInstances",
-        ],
+        actions: &["servicediscovery:DeleteService", "servicediscovery:DeregisterInstance", "servicediscovery:ListInstances"],
         rules: SERVICE,
     },
 ];
@@ -65,8 +61,8 @@ async fn service(r: &Resource, cx: &Cx<'_>) -> StepResult {
 
 async fn instances(service: &str, cx: &Cx<'_>) -> Result<Vec<String>, StepError> {
     let call = cx.aws.servicediscovery().list_instances().service_id(service);
-    let found = call.into_paginator().items().send().try_collect().await?;
-    Ok(found.into_iter().filter_map(|instance| instance.id).collect())
+    let pages = call.into_paginator().send().try_collect().await?;
+    Ok(pages.iter().flat_map(|page| page.instances()).filter_map(|i| i.id().map(str::to_owned)).collect())
 }
 
 #[cfg(test)]

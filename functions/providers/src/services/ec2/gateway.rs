@@ -9,9 +9,9 @@ use super::holders;
 use crate::Cx;
 use crate::call::{CallError, CallResult, StepError, StepResult};
 use crate::classify::{Rules, blocked, is_blocked};
+use crate::holders::named;
 use crate::registry::TypeDef;
 use crate::watch::{Seen, Watch};
-use crate::holders::named;
 
 pub(super) const INTERNET_GATEWAY: TypeDef = TypeDef {
     name: "AWS::EC2::InternetGateway",

@@ -21,9 +21,9 @@ mod tests;
 mod volume;
 mod vpc;
 
-use aws_sdk_ec2::types::Filter;
 use crate::call::CallError;
 use crate::registry::TypeDef;
+use aws_sdk_ec2::types::Filter;
 
 pub(crate) const TYPES: &[TypeDef] = &[
     address::EIP,
@@ -42,6 +42,7 @@ pub(crate) const TYPES: &[TypeDef] = &[
     security_group_rule::EGRESS,
     security_group_rule::INGRESS,
     subnet::SUBNET,
+    network_acl::SUBNET_NETWORK_ACL_ASSOCIATION,
     volume::VOLUME,
     vpc::VPC,
 ];

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use aws_sdk_applicationautoscaling::types::{ScalableDimension, ServiceNamespace};
-use ebb_core::provider::{Masked, is_masked};
 use ebb_core::Resource;
+use ebb_core::provider::{Masked, is_masked};
 
 use super::last_part;
 use crate::Cx;

@@ -11,17 +11,12 @@ use crate::call::{CallResult, StepError, StepResult};
 pub(super) async fn user(r: &Resource, cx: &Cx<'_>) -> StepResult {
     let user = recorded_name(r)?;
     cx.aws.iam().get_user().user_name(user).send().await?;
-    let mut held = Vec::new();
-    for part in 0..3 {
-        held.extend(match part {
-            0 => grants(user, cx).await?,
-            1 => sign_in(user, cx).await?,
-            _ => credentials(user, cx).await?,
-        });
-        if !cx.has_time() {
-            return Ok(Step::pending(Duration::ZERO, "taking off what the user has"));
-        }
+    let mut held = grants(user, cx).await?;
+    held.extend(sign_in(user, cx).await?);
+    if !cx.has_time() {
+        return Ok(Step::pending(Duration::ZERO, "taking off what the user has"));
     }
+    held.extend(credentials(user, cx).await?);
     let iam = cx.aws.iam();
     cx.fence.check().await?;
     iam.delete_user_permissions_boundary().user_name(user).send().await.ignore(GONE)?;
@@ -91,16 +86,17 @@ async fn credentials(user: &str, cx: &Cx<'_>) -> Result<Vec<String>, StepError> 
         iam.delete_ssh_public_key().user_name(user).ssh_public_key_id(key).send().await.ignore(GONE)?;
         held.push(format!("SSH key {key}"));
     }
-    // Each round lists anew: what is deleted is not listed again.
+    let mut marker = None;
     loop {
-        let page = iam.list_service_specific_credentials().user_name(user).send().await?;
+        let page = iam.list_service_specific_credentials().user_name(user).set_marker(marker).send().await?;
         for id in page.service_specific_credentials().iter().map(|credential| credential.service_specific_credential_id()) {
             cx.fence.check().await?;
             let delete = iam.delete_service_specific_credential().user_name(user).service_specific_credential_id(id);
             delete.send().await.ignore(GONE)?;
             held.push(format!("service credential {id}"));
         }
-        if !page.is_truncated() || !cx.has_time() {
+        marker = page.marker().map(str::to_owned);
+        if !page.is_truncated() || marker.is_none() {
             break;
         }
     }

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use aws_sdk_servicediscovery::operation::delete_namespace::DeleteNamespaceError;
-use aws_sdk_servicediscovery::types::{FilterCondition, Operation, OperationStatus, OperationType, ServiceFilter, ServiceFilterName};
-use ebb_core::{Code, DeleteError, ErrorClass, Resource, Step};
+use aws_sdk_servicediscovery::types::{
+    FilterCondition, Operation, OperationStatus, OperationType, ServiceFilter, ServiceFilterName,
+};
+use ebb_core::{DeleteError, ErrorClass, Resource, Step};
 use serde_json::Value;
 
 use crate::arn::name_of;
@@ -16,11 +18,7 @@ use crate::{Cx, memo};
 
 const RULES: Rules = Rules {
     gone: &["NamespaceNotFound"],
-    retry: &[
-        blocked("ResourceInUse", 10, 330),
-        retry("DuplicateRequest", 5, 300),
-        retry("RequestLimitExceeded", 2, 60),
-    ],
+    retry: &[blocked("ResourceInUse", 10, 330), retry("DuplicateRequest", 5, 300), retry("RequestLimitExceeded", 2, 60)],
     ..Rules::NONE
 };
 
@@ -53,7 +51,7 @@ async fn namespace(r: &Resource, cx: &Cx<'_>) -> StepResult {
     match cx.aws.servicediscovery().delete_namespace().id(id).send().await {
         Ok(answer) => match answer.operation_id() {
             Some(operation) => Ok(pending(r, operation, cx)),
-            None => Err(DeleteError::refused(Code::RecordGone, "DeleteNamespace answered no operation").into()),
+            None => Ok(Step::pending(Duration::from_secs(5), "DeleteNamespace answered no operation: asked again")),
         },
         Err(error) => {
             let running = match error.as_service_error() {
@@ -97,6 +95,10 @@ fn failed(operation: Operation) -> DeleteError {
 async fn services_in(namespace: &str, cx: &Cx<'_>) -> Result<Vec<String>, StepError> {
     let filter = ServiceFilter::builder().name(ServiceFilterName::NamespaceId).condition(FilterCondition::Eq).values(namespace);
     let call = cx.aws.servicediscovery().list_services().set_filters(filter.build().ok().map(|filter| vec![filter]));
-    let found = call.into_paginator().items().send().try_collect().await?;
-    Ok(found.iter().filter_map(|s| Some(format!("{} (service {})", s.id()?, s.name()?))).collect())
+    let pages = call.into_paginator().send().try_collect().await?;
+    Ok(pages
+        .iter()
+        .flat_map(|page| page.services())
+        .filter_map(|s| Some(format!("{} (service {})", s.id()?, s.name()?)))
+        .collect())
 }

@@ -1,0 +1,377 @@
+use ebb_core::{Code, DeleteError, ErrorClass, Step};
+use serde_json::{Value, json};
+
+use crate::testing::{Bench, Script, assert_not_addressed, assert_passes, assert_wrong_region};
+
+const SERVICE: &str = "arn:aws:ecs:us-east-1:123456789012:service/shop/web";
+const SCALING: &[&str] =
+    &["DeregisterScalableTarget", "\"service/shop/web\"", "\"ecs:service:DesiredCount\"", "\"ServiceNamespace\":\"ecs\""];
+const UPDATE: &[&str] = &[".UpdateService", "\"cluster\":\"shop\"", "\"desiredCount\":0"];
+const DELETE: &[&str] = &[".DeleteService", "\"cluster\":\"shop\"", "\"force\":true"];
+const DESCRIBE: &[&str] = &[".DescribeServices", "\"cluster\":\"shop\""];
+
+fn service() -> Bench {
+    Bench::new("AWS::ECS::Service", SERVICE, json!({}))
+}
+
+fn described(status: &str) -> Value {
+    json!({ "services": [{ "serviceName": "webs", "status": "ACTIVE" }, { "serviceName": "web", "status": status }], "failures": [] })
+}
+
+fn missing() -> Value {
+    json!({ "services": [], "failures": [{ "arn": SERVICE, "reason": "MISSING" }] })
+}
+
+/// The calls that ask for the delete.
+fn asked() -> Script {
+    Script::new().json(SCALING, 200, json!({})).json(UPDATE, 200, json!({})).json(DELETE, 200, json!({}))
+}
+
+fn seconds(step: &Result<Step, DeleteError>) -> Option<u64> {
+    match step {
+        Ok(Step::Pending { look_again, .. }) => Some(look_again.as_secs()),
+        _ => None,
+    }
+}
+
+// DRAINING holds interfaces, target registrations and Cloud Map instances: it is not gone.
+#[tokio::test]
+async fn a_service_is_scaled_to_nothing_deleted_and_watched_until_it_is_inactive() {
+    for end in [described("INACTIVE"), missing()] {
+        let script = asked()
+            .json(DESCRIBE, 200, described("DRAINING"))
+            .json(DESCRIBE, 200, described("DRAINING"))
+            .json(DESCRIBE, 200, end);
+        let mut bench = service();
+        for _ in 0..2 {
+            assert_eq!(seconds(&bench.step(&script).await), Some(15));
+            bench.pass(15);
+        }
+        assert_eq!(bench.step(&script).await, Ok(Step::DELETED));
+        script.assert_done();
+    }
+}
+
+#[tokio::test]
+async fn a_service_without_tasks_is_gone_at_once() {
+    let script = asked().json(DESCRIBE, 200, described("INACTIVE"));
+    assert_eq!(service().step(&script).await, Ok(Step::DELETED));
+    script.assert_done();
+}
+
+#[tokio::test]
+async fn a_service_that_is_not_there_is_gone() {
+    for code in ["ServiceNotFoundException", "ClusterNotFoundException"] {
+        let script = Script::new().json(SCALING, 200, json!({})).json_error(UPDATE, code, "no");
+        assert_eq!(service().step(&script).await, Ok(Step::ALREADY_GONE), "{code}");
+        let script = Script::new().json(SCALING, 200, json!({})).json(UPDATE, 200, json!({})).json_error(DELETE, code, "no");
+        assert_eq!(service().step(&script).await, Ok(Step::ALREADY_GONE), "{code}");
+    }
+    let script = asked().json_error(DESCRIBE, "ClusterNotFoundException", "no");
+    assert_eq!(service().step(&script).await, Ok(Step::DELETED));
+}
+
+// A step that starts over after the delete was accepted meets this code while the service still drains.
+#[tokio::test]
+async fn not_active_is_not_gone() {
+    let not_active = "ServiceNotActiveException";
+    let script = Script::new()
+        .json(SCALING, 200, json!({}))
+        .json_error(UPDATE, not_active, "Service was not ACTIVE.")
+        .json(DESCRIBE, 200, described("DRAINING"))
+        .json(DESCRIBE, 200, described("INACTIVE"));
+    let mut bench = service();
+    assert_eq!(seconds(&bench.step(&script).await), Some(15));
+    assert_eq!(bench.step(&script).await, Ok(Step::DELETED));
+    script.assert_done();
+
+    let script = Script::new()
+        .json(SCALING, 200, json!({}))
+        .json(UPDATE, 200, json!({}))
+        .json_error(DELETE, not_active, "Service was not ACTIVE.")
+        .json(DESCRIBE, 200, described("DRAINING"));
+    assert_eq!(seconds(&service().step(&script).await), Some(15));
+    script.assert_done();
+
+    let script = Script::new().json(SCALING, 200, json!({})).json_error(UPDATE, not_active, "Service was not ACTIVE.").json(
+        DESCRIBE,
+        200,
+        described("INACTIVE"),
+    );
+    assert_eq!(service().step(&script).await, Ok(Step::ALREADY_GONE));
+}
+
+// A DAEMON service has no desired count to set.
+#[tokio::test]
+async fn a_daemon_service_is_deleted_all_the_same() {
+    let daemon = "The daemon scheduling strategy does not support a desired count for services.";
+    let script = Script::new()
+        .json(SCALING, 200, json!({}))
+        .json_error(UPDATE, "InvalidParameterException", daemon)
+        .json(DELETE, 200, json!({}))
+        .json(DESCRIBE, 200, described("INACTIVE"));
+    assert_eq!(service().step(&script).await, Ok(Step::DELETED));
+    script.assert_done();
+    let script = Script::new().json(SCALING, 200, json!({})).json_error(UPDATE, "InvalidParameterException", "bad input");
+    assert_eq!(service().step(&script).await.map_err(|e| e.class), Err(ErrorClass::Terminal));
+}
+
+#[tokio::test]
+async fn scaling_that_cannot_be_dropped_does_not_hold_the_delete() {
+    for code in ["ObjectNotFoundException", "AccessDeniedException", "ConcurrentUpdateException"] {
+        let script = Script::new()
+            .json_error(SCALING, code, "no")
+            .json(UPDATE, 200, json!({}))
+            .json(DELETE, 200, json!({}))
+            .json(DESCRIBE, 200, described("INACTIVE"));
+        assert_eq!(service().step(&script).await, Ok(Step::DELETED), "{code}");
+        script.assert_done();
+    }
+}
+
+#[tokio::test]
+async fn a_service_that_is_active_again_is_deleted_again() {
+    let script = asked().json(DESCRIBE, 200, described("DRAINING"));
+    let mut bench = service();
+    assert_eq!(seconds(&bench.step(&script).await), Some(15));
+    let script = Script::new()
+        .json(DESCRIBE, 200, described("ACTIVE"))
+        .json(SCALING, 200, json!({}))
+        .json(UPDATE, 200, json!({}))
+        .json(DELETE, 200, json!({}))
+        .json(DESCRIBE, 200, missing());
+    assert_eq!(seconds(&bench.step(&script).await), Some(15));
+    assert_eq!(bench.step(&script).await, Ok(Step::DELETED));
+    script.assert_done();
+}
+
+// Without a cluster the API looks into the one called "default" and answers not found, while the service lives on.
+#[tokio::test]
+async fn the_cluster_is_always_named() {
+    let cluster = "arn:aws:ecs:us-east-1:123456789012:cluster/shop";
+    let old_arn = "arn:aws:ecs:us-east-1:123456789012:service/web";
+    let both = format!("{SERVICE}|{cluster}");
+    let turned = format!("{cluster}|web");
+    let named = json!({ "Cluster": "shop" });
+    let masked = json!({ "Cluster": "***" });
+    for (id, properties, sent) in [
+        (SERVICE, json!({}), "\"cluster\":\"shop\""),
+        (SERVICE, masked.clone(), "\"cluster\":\"shop\""),
+        (SERVICE, json!({ "Cluster": cluster }), cluster),
+        (old_arn, named.clone(), "\"cluster\":\"shop\""),
+        ("web", named.clone(), "\"cluster\":\"shop\""),
+        (both.as_str(), json!({}), cluster),
+        (turned.as_str(), json!({}), cluster),
+        (turned.as_str(), masked.clone(), cluster),
+    ] {
+        let script = Script::new()
+            .json(SCALING, 200, json!({}))
+            .json(&[".UpdateService", sent], 200, json!({}))
+            .json(&[".DeleteService", sent], 200, json!({}))
+            .json(&[".DescribeServices", sent], 200, described("INACTIVE"));
+        let mut bench = Bench::new("AWS::ECS::Service", id, properties);
+        assert_eq!(bench.step(&script).await, Ok(Step::DELETED), "{id}");
+        script.assert_done();
+        assert!(!script.seen()[1].contains('|'), "{}", script.seen()[1]);
+    }
+    assert_not_addressed(Bench::new("AWS::ECS::Service", "web", json!({})), Code::MissingAddress).await;
+    assert_not_addressed(Bench::new("AWS::ECS::Service", old_arn, json!({})), Code::MissingAddress).await;
+    assert_not_addressed(Bench::new("AWS::ECS::Service", "web", masked), Code::MaskedAddress).await;
+    assert_not_addressed(Bench::new("AWS::ECS::Service", "***", named), Code::MaskedAddress).await;
+}
+
+#[tokio::test]
+async fn a_malformed_service_fails_without_a_call() {
+    for id in ["", "web|shop", "|", "a|b|c", "arn:aws:ecs:us-east-1:1:task/shop/web", "arn:aws:ecs:us-east-1:1:service/shop/"] {
+        let script = Script::new();
+        let mut bench = Bench::new("AWS::ECS::Service", id, json!({ "Cluster": "shop" }));
+        let error = bench.step(&script).await.map_err(|e| (e.class, e.code));
+        assert_eq!(error, Err((ErrorClass::Terminal, Code::MalformedPhysicalId.name())), "{id}");
+        assert_eq!(script.seen(), Vec::<String>::new());
+    }
+}
+
+#[tokio::test]
+async fn another_region_is_refused_before_any_call() {
+    let elsewhere = "arn:aws:ecs:eu-west-1:123456789012";
+    for id in [format!("{elsewhere}:service/shop/web"), format!("{elsewhere}:cluster/shop|web")] {
+        assert_wrong_region(Bench::new("AWS::ECS::Service", &id, json!({}))).await;
+    }
+    assert_wrong_region(Bench::new("AWS::ECS::Cluster", &format!("{elsewhere}:cluster/shop"), json!({}))).await;
+    assert_wrong_region(Bench::new("AWS::ECS::TaskDefinition", &format!("{elsewhere}:task-definition/web:7"), json!({}))).await;
+}
+
+#[tokio::test]
+async fn what_passes_of_a_service_passes_within_its_budget() {
+    for (code, text, wait, give_up) in [
+        ("ServerException", "", 3, 60),
+        ("InvalidParameterException", "a deployment is running", 10, 600),
+        ("ThrottlingException", "", 2, 60),
+    ] {
+        let failing = || Script::new().json(SCALING, 200, json!({})).json_error(UPDATE, code, text);
+        assert_passes(service(), failing, wait, give_up).await;
+    }
+}
+
+#[tokio::test]
+async fn a_shut_fence_stops_each_of_the_calls() {
+    for (checks, script) in [
+        (0, Script::new()),
+        (1, Script::new().json(SCALING, 200, json!({}))),
+        (2, Script::new().json(SCALING, 200, json!({})).json(UPDATE, 200, json!({}))),
+    ] {
+        let mut bench = service();
+        bench.shut_after(checks);
+        assert_eq!(bench.step(&script).await.map_err(|e| e.class), Err(ErrorClass::FenceShut));
+        script.assert_done();
+    }
+}
+
+const DELETE_CLUSTER: &[&str] = &[".DeleteCluster", "\"cluster\":\"shop\""];
+
+fn cluster() -> Bench {
+    Bench::new("AWS::ECS::Cluster", "shop", json!({}))
+}
+
+#[tokio::test]
+async fn a_cluster_goes_in_one_call() {
+    let inactive = json!({ "cluster": { "clusterName": "shop", "status": "INACTIVE" } });
+    let script = Script::new().json(DELETE_CLUSTER, 200, inactive).json_error(DELETE_CLUSTER, "ClusterNotFoundException", "no");
+    assert_eq!(cluster().step(&script).await, Ok(Step::DELETED));
+    assert_eq!(cluster().step(&script).await, Ok(Step::ALREADY_GONE));
+    script.assert_done();
+
+    let arn = "arn:aws:ecs:us-east-1:123456789012:cluster/shop";
+    let script = Script::new().json(&[".DeleteCluster", arn], 200, json!({}));
+    assert_eq!(Bench::new("AWS::ECS::Cluster", arn, json!({})).step(&script).await, Ok(Step::DELETED));
+    assert_not_addressed(
+        Bench::new("AWS::ECS::Cluster", "arn:aws:ecs:us-east-1:1:service/shop", json!({})),
+        Code::MalformedPhysicalId,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_cluster_whose_capacity_providers_go_first_is_asked_again() {
+    let script = Script::new()
+        .json(DELETE_CLUSTER, 200, json!({ "cluster": { "clusterName": "shop", "status": "DEPROVISIONING" } }))
+        .json_error(DELETE_CLUSTER, "UpdateInProgressException", "updating")
+        .json(DELETE_CLUSTER, 200, json!({ "cluster": { "clusterName": "shop", "status": "INACTIVE" } }));
+    let mut bench = cluster();
+    assert_eq!(seconds(&bench.step(&script).await), Some(5));
+    assert_eq!(seconds(&bench.step(&script).await), Some(10));
+    assert_eq!(bench.step(&script).await, Ok(Step::DELETED));
+    script.assert_done();
+}
+
+// Stand-alone tasks are in no plan: whoever reads the outcome learns which they are.
+#[tokio::test]
+async fn what_a_cluster_holds_is_named_and_waited_for() {
+    let arn = |what: &str| format!("arn:aws:ecs:us-east-1:123456789012:{what}");
+    for (code, call, answer, named, wait, give_up) in [
+        (
+            "ClusterContainsServicesException",
+            ".ListServices",
+            json!({ "serviceArns": [arn("service/shop/web"), arn("service/shop/api")] }),
+            "web (service), api (service)",
+            10,
+            900,
+        ),
+        ("ClusterContainsTasksException", ".ListTasks", json!({ "taskArns": [arn("task/shop/6a1f")] }), "6a1f (task)", 10, 900),
+        (
+            "ClusterContainsContainerInstancesException",
+            ".ListContainerInstances",
+            json!({ "containerInstanceArns": [arn("container-instance/shop/9b2e")] }),
+            "9b2e (container instance)",
+            15,
+            1800,
+        ),
+        (
+            "ClusterContainsCapacityProviderException",
+            ".DescribeClusters",
+            json!({ "clusters": [{ "clusterName": "shop", "capacityProviders": ["spot"] }], "failures": [] }),
+            "spot (capacity provider)",
+            10,
+            600,
+        ),
+    ] {
+        let failing =
+            || Script::new().json_error(DELETE_CLUSTER, code, "still there").json(&[call, "\"shop\""], 200, answer.clone());
+        let step = cluster().step(&failing()).await;
+        let note = format!("{code}: held by {named}");
+        assert!(matches!(&step, Ok(Step::Pending { note: n, .. }) if *n == note), "{step:?}");
+        assert_passes(cluster(), failing, wait, give_up).await;
+    }
+    let script = Script::new().json_error(DELETE_CLUSTER, "ClusterContainsTasksException", "tasks").json_error(
+        &[".ListTasks"],
+        "AccessDeniedException",
+        "no",
+    );
+    let step = cluster().step(&script).await;
+    assert!(matches!(&step, Ok(Step::Pending { note, .. }) if note.contains("could not be listed (AccessDeniedException)")));
+}
+
+#[tokio::test]
+async fn what_passes_of_a_cluster_passes_within_its_budget() {
+    for (code, wait, give_up) in [("UpdateInProgressException", 10, 600), ("ServerException", 3, 60)] {
+        assert_passes(cluster(), || Script::new().json_error(DELETE_CLUSTER, code, ""), wait, give_up).await;
+    }
+    for (code, class) in [("InvalidParameterException", ErrorClass::Terminal), ("AccessDeniedException", ErrorClass::Denied)] {
+        let script = Script::new().json_error(DELETE_CLUSTER, code, "no");
+        assert_eq!(cluster().step(&script).await.map_err(|e| e.class), Err(class));
+    }
+    let mut bench = cluster();
+    bench.fence(false);
+    assert_eq!(bench.step(&Script::new()).await.map_err(|e| e.class), Err(ErrorClass::FenceShut));
+}
+
+const REVISION: &str = "arn:aws:ecs:us-east-1:123456789012:task-definition/web:7";
+const DEREGISTER: &[&str] = &[".DeregisterTaskDefinition", "web:7\""];
+
+fn task_definition() -> Bench {
+    Bench::new("AWS::ECS::TaskDefinition", REVISION, json!({}))
+}
+
+#[tokio::test]
+async fn a_task_definition_is_deregistered() {
+    for id in [REVISION, "web:7"] {
+        let script = Script::new().json(DEREGISTER, 200, json!({ "taskDefinition": { "status": "INACTIVE" } }));
+        assert_eq!(Bench::new("AWS::ECS::TaskDefinition", id, json!({})).step(&script).await, Ok(Step::DELETED));
+        script.assert_done();
+    }
+    for (id, code) in
+        [("web", Code::MalformedPhysicalId), ("web:latest", Code::MalformedPhysicalId), ("***", Code::MaskedAddress)]
+    {
+        assert_not_addressed(Bench::new("AWS::ECS::TaskDefinition", id, json!({})), code).await;
+    }
+}
+
+// ClientException is this API's code for everything: only the text says that it is gone.
+#[tokio::test]
+async fn only_the_text_of_a_client_exception_says_gone() {
+    let answer = |code: &'static str, text: &'static str| async move {
+        task_definition().step(&Script::new().json_error(DEREGISTER, code, text)).await
+    };
+    for (code, text) in [
+        ("ClientException", "The task definition does not exist."),
+        ("ClientException", "Unable to describe task definition."),
+        ("ClientException", "Task definition not found"),
+        ("ClientException", "The specified task definition is inactive."),
+        ("InvalidParameterException", "Task definition not found"),
+    ] {
+        assert_eq!(answer(code, text).await, Ok(Step::ALREADY_GONE), "{text}");
+    }
+    for (code, text) in [("ClientException", "bad request"), ("InvalidParameterException", "Invalid identifier")] {
+        assert_eq!(answer(code, text).await.map_err(|e| e.class), Err(ErrorClass::Terminal), "{text}");
+    }
+    for (code, text, wait, give_up) in [
+        ("ClientException", "Too many concurrent attempts to create a new revision", 2, 60),
+        ("ServerException", "", 3, 60),
+        ("ThrottlingException", "", 2, 60),
+    ] {
+        assert_passes(task_definition(), || Script::new().json_error(DEREGISTER, code, text), wait, give_up).await;
+    }
+    let mut bench = task_definition();
+    bench.fence(false);
+    assert_eq!(bench.step(&Script::new()).await.map_err(|e| e.class), Err(ErrorClass::FenceShut));
+}
