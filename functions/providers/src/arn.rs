@@ -42,7 +42,7 @@ pub fn same_region(id: &str, cx: &Cx<'_>) -> Result<(), StepError> {
 }
 
 /// The name in a recorded id that is a name, or an ARN of this region that ends with `kind` and the name (`project/` of
-/// CodeBuild). Empty and masked ids, and ARNs of another kind, are not addressed.
+/// CodeBuild). Empty and masked ids, dot segments and ARNs of another kind are not addressed.
 pub fn name_of<'r>(r: &'r Resource, kind: &str, cx: &Cx<'_>) -> Result<&'r str, StepError> {
     let id = r.physical_id.as_str();
     if is_masked(id) {
@@ -53,7 +53,9 @@ pub fn name_of<'r>(r: &'r Resource, kind: &str, cx: &Cx<'_>) -> Result<&'r str, 
         Some(arn) => named(arn.resource, kind),
         None => Some(id),
     };
-    name.filter(|name| !name.is_empty()).ok_or_else(|| StepError::malformed_id(&format!("a name, or an ARN with {kind}")))
+    // A dot segment in the path of a call would address what is above.
+    name.filter(|name| !matches!(*name, "" | "." | ".."))
+        .ok_or_else(|| StepError::malformed_id(&format!("a name, or an ARN with {kind}")))
 }
 
 /// What follows `kind`, where it stands at the start of an ARN's resource or behind a colon.

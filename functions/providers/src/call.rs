@@ -37,8 +37,8 @@ impl StepError {
         }
     }
 
-    /// As [`Self::malformed_id`], of a type where cdkd fails the row for it.
-    pub fn malformed_row(expected: &str) -> Self {
+    /// The recorded id cannot be parsed, of a type where cdkd fails the row for it.
+    pub fn unreadable_id(expected: &str) -> Self {
         let message = format!("malformed physicalId in state (expected {expected}): no delete issued");
         DeleteError::refused(Code::MalformedPhysicalId, message).into()
     }

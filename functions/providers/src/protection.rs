@@ -6,10 +6,10 @@ use std::time::Duration;
 use ebb_core::{Code, DeleteError, ErrorClass, Look, Millis, Step};
 use serde_json::{Value, json};
 
-use crate::Cx;
 use crate::budget::protected;
 use crate::call::{CallError, StepError};
 use crate::classify::{Rules, classify};
+use crate::{Cx, memo};
 
 /// How long a switched-off protection may take to show before the delete is tried all the same.
 const SETTLES: Duration = Duration::from_secs(60);
@@ -19,7 +19,7 @@ const LEVEL: &str = "protectionLevel";
 
 /// When an earlier step saw the protection on.
 fn seen_on(cx: &Cx<'_>) -> Option<Millis> {
-    cx.memo.and_then(|memo| memo.get(KEY)).and_then(Value::as_u64)
+    memo::get(cx, KEY).and_then(Value::as_u64)
 }
 
 /// The protection is on: remembers that, to switch it off in the next step; `None` once it is remembered.
@@ -36,16 +36,17 @@ fn remembered(cx: &Cx<'_>, level: Option<&str>) -> Option<Step> {
     if seen_on(cx).is_some() {
         return None;
     }
-    let mut memo = json!({ KEY: cx.clock.now() });
-    if let Some(level) = level {
-        memo[LEVEL] = json!(level);
-    }
+    let seen = (KEY, json!(cx.clock.now()));
+    let memo = match level {
+        Some(level) => memo::with(cx, [seen, (LEVEL, json!(level))]),
+        None => memo::with(cx, [seen]),
+    };
     Some(Step::pending_with(Duration::ZERO, "deletion protection is on: switching it off", memo))
 }
 
 /// The level that an earlier step saw the protection on at.
-pub fn level<'a>(cx: &Cx<'a>) -> Option<&'a str> {
-    cx.memo.and_then(|memo| memo.get(LEVEL)).and_then(Value::as_str)
+pub fn level<'a>(cx: &'a Cx<'_>) -> Option<&'a str> {
+    memo::text(cx, LEVEL)
 }
 
 /// Whether to wait on for what switching it off changes.

@@ -16,7 +16,7 @@ use aws_smithy_types::body::SdkBody;
 use aws_types::SdkConfig;
 use aws_types::region::Region;
 use ebb_core::provider::ProvisionedBy;
-use ebb_core::{Clock, Context, DeleteError, Fence, Look, Millis, Options, Provider, Resource, Run, Step};
+use ebb_core::{Clock, Code, Context, DeleteError, ErrorClass, Fence, Look, Millis, Options, Provider, Resource, Run, Step};
 use serde_json::{Value, json};
 
 use crate::{Clients, Providers, with_fence};
@@ -368,30 +368,33 @@ impl Bench {
     }
 }
 
-/// An error that passes by itself: looked at again after `wait_s`, and final once it has gone on for `give_up_s`.
-pub(crate) async fn assert_passes(mut bench: Bench, failing: impl Fn() -> Script, wait_s: u64, give_up_s: u64) {
-    let step = bench.step(&failing()).await;
-    assert!(matches!(&step, Ok(Step::Pending { look_again, .. }) if look_again.as_secs() == wait_s), "{step:?}");
-    bench.pass(give_up_s - 1);
-    let step = bench.step(&failing()).await;
-    assert!(matches!(&step, Ok(Step::Pending { .. })), "{step:?}");
+/// An error that passes: asked again after `wait` seconds, final once `give_up` seconds are over.
+pub(crate) async fn assert_passes(mut bench: Bench, script: impl Fn() -> Script, wait: u64, give_up: u64) {
+    let answer = bench.step(&script()).await;
+    assert!(matches!(&answer, Ok(Step::Pending { look_again, .. }) if look_again.as_secs() == wait), "{wait} s: {answer:?}");
+    bench.pass(give_up - 1);
+    let answer = bench.step(&script()).await;
+    assert!(matches!(answer, Ok(Step::Pending { .. })), "before {give_up} s: {answer:?}");
     bench.pass(1);
-    let script = failing();
-    assert_eq!(bench.step(&script).await.map_err(|e| e.class), Err(ebb_core::ErrorClass::Terminal));
+    let answer = bench.step(&script()).await;
+    assert!(matches!(&answer, Err(e) if e.class == ErrorClass::Terminal), "after {give_up} s: {answer:?}");
+}
+
+/// Behind a shut fence the step changes nothing: of `script`, which holds its reads, all come and nothing else.
+pub(crate) async fn assert_fenced(mut bench: Bench, script: Script) {
+    bench.fence(false);
+    let answer = bench.step(&script).await;
+    assert!(matches!(&answer, Err(e) if e.class == ErrorClass::FenceShut), "{answer:?}");
     script.assert_done();
 }
 
-/// A row that no call can address: skipped with `code`, and nothing is asked.
-pub(crate) async fn assert_not_addressed(mut bench: Bench, code: ebb_core::Code) {
+/// What cannot be addressed is skipped or refused, and nothing is called.
+pub(crate) async fn assert_not_addressed(mut bench: Bench, code: Code) {
     let script = Script::new();
-    let step = bench.step(&script).await;
-    assert!(matches!(&step, Ok(Step::Skipped { code: c, .. }) if *c == code), "{}: {step:?}", bench.resource.physical_id);
-    assert_eq!(script.seen(), Vec::<String>::new());
-}
-
-/// A recorded id of another region: refused before any call.
-pub(crate) async fn assert_wrong_region(mut bench: Bench) {
-    let script = Script::new();
-    assert_eq!(bench.step(&script).await.map_err(|e| e.code), Err(ebb_core::Code::WrongRegion.name()));
+    match bench.step(&script).await {
+        Ok(Step::Skipped { code: answered, .. }) => assert_eq!(answered, code),
+        Err(error) => assert_eq!(error.code, code.name()),
+        other => panic!("{}: {other:?}", bench.resource.physical_id),
+    }
     assert_eq!(script.seen(), Vec::<String>::new());
 }

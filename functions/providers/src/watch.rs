@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use ebb_core::{Millis, Resource, Step, catalogue};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{Cx, memo};
 
@@ -28,7 +28,7 @@ pub(crate) struct Watch {
 impl Watch {
     /// As the memo remembers it.
     pub(crate) fn of(cx: &Cx<'_>) -> Self {
-        Watch { since: cx.memo.and_then(|m| m.get("deleting")).and_then(Value::as_u64) }
+        Watch { since: memo::get(cx, "deleting").and_then(Value::as_u64) }
     }
 
     /// Whether an earlier step asked for the delete.
@@ -49,12 +49,12 @@ impl Watch {
     /// Not yet: look first when half of its kind are done, then every ten seconds.
     pub(crate) fn pending(&self, r: &Resource, cx: &Cx<'_>, note: &'static str) -> Step {
         let typical = || catalogue::lookup(&r.resource_type, false).typical();
-        self.pending_for(cx, if self.asked() { Duration::from_secs(10) } else { typical() }, note)
+        self.pending_for(if self.asked() { Duration::from_secs(10) } else { typical() }, cx, note)
     }
 
     /// Not yet: look again after `look_again`. What an earlier step remembered beside it stays remembered.
-    pub(crate) fn pending_for(&self, cx: &Cx<'_>, look_again: Duration, note: impl Into<Cow<'static, str>>) -> Step {
+    pub(crate) fn pending_for(&self, look_again: Duration, cx: &Cx<'_>, note: impl Into<Cow<'static, str>>) -> Step {
         let since = self.since.unwrap_or_else(|| cx.clock.now());
-        Step::pending_with(look_again, note, memo::with(cx, "deleting", since))
+        Step::pending_with(look_again, note, memo::with(cx, [("deleting", json!(since))]))
     }
 }

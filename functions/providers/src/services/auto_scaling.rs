@@ -6,7 +6,7 @@ use std::time::Duration;
 use aws_sdk_autoscaling::types::{AutoScalingGroup, DeletionProtection};
 use aws_sdk_ec2::types::AttributeBooleanValue;
 use ebb_core::{Look, Resource, Step};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::arn::name_of;
 use crate::call::{CallError, CallResult, StepError, StepResult};
@@ -48,7 +48,7 @@ async fn group(r: &Resource, cx: &Cx<'_>) -> StepResult {
     let watch = Watch::of(cx);
     let Some(found) = describe(name, cx).await? else { return Ok(watch.gone(false)) };
     if found.status().is_some() {
-        return Ok(watch.pending_for(cx, LOOK_AGAIN, "the group is being deleted"));
+        return Ok(watch.pending_for(LOOK_AGAIN, cx, "the group is being deleted"));
     }
     if cx.run.options.remove_protection
         && let Some(step) = unprotect(&found, name, cx).await?
@@ -58,7 +58,7 @@ async fn group(r: &Resource, cx: &Cx<'_>) -> StepResult {
     cx.fence.check().await?;
     let delete = cx.aws.autoscaling().delete_auto_scaling_group().auto_scaling_group_name(name).force_delete(forced(&found, cx));
     match delete.send().await.map_err(CallError::from) {
-        Ok(_) => Ok(watch.pending_for(cx, LOOK_AGAIN, "the group's instances are being terminated")),
+        Ok(_) => Ok(watch.pending_for(LOOK_AGAIN, cx, "the group's instances are being terminated")),
         Err(call) => {
             let before = protection::level(cx).map_or(DeletionProtection::PreventAllDeletion, DeletionProtection::from);
             Err(protection::failed(call, &RULES, cx, protect(name, before, cx)).await)
@@ -110,11 +110,11 @@ const RELEASED: &str = "released";
 async fn release_instances(found: &AutoScalingGroup, cx: &Cx<'_>) -> Result<Option<Step>, StepError> {
     let mut ids: Vec<&str> = found.instances().iter().filter_map(|i| i.instance_id()).collect();
     ids.sort_unstable();
-    let released = cx.memo.and_then(|memo| memo.get(RELEASED)).and_then(Value::as_u64).unwrap_or(0);
+    let released = memo::get(cx, RELEASED).and_then(Value::as_u64).unwrap_or(0);
     for (n, id) in (0_u64..).zip(ids).skip_while(|(n, _)| *n < released) {
         if !cx.has_time() {
             let note = "switching off the termination protection of the group's instances";
-            return Ok(Some(Step::pending_with(Duration::ZERO, note, memo::with(cx, RELEASED, n))));
+            return Ok(Some(Step::pending_with(Duration::ZERO, note, memo::with(cx, [(RELEASED, json!(n))]))));
         }
         cx.fence.check().await?;
         let off = AttributeBooleanValue::builder().value(false).build();

@@ -26,7 +26,7 @@ mod tests {
     use ebb_core::{Code, ErrorClass, Step};
     use serde_json::json;
 
-    use crate::testing::{Bench, Script};
+    use crate::testing::{Bench, Script, assert_fenced};
 
     fn project(id: &str) -> Bench {
         Bench::new("AWS::CodeBuild::Project", id, json!({}))
@@ -78,8 +78,6 @@ mod tests {
             let script = Script::new().json_error(DELETE, code, "no");
             assert_eq!(project("web").step(&script).await.map_err(|e| e.class), Err(class));
         }
-        let mut bench = project("web");
-        bench.fence(false);
-        assert_eq!(bench.step(&Script::new()).await.map_err(|e| e.class), Err(ErrorClass::FenceShut));
+        assert_fenced(project("web"), Script::new()).await;
     }
 }

@@ -69,7 +69,7 @@ async fn cluster(r: &Resource, cx: &Cx<'_>) -> StepResult {
     let Some(found) = describe(id, cx).await? else { return Ok(watch.gone(false)) };
     match state(&found) {
         Some(ClusterState::Terminated | ClusterState::TerminatedWithErrors) => return Ok(watch.gone(false)),
-        Some(ClusterState::Terminating) => return Ok(watch.pending_for(cx, LOOK_AGAIN, "the cluster is TERMINATING")),
+        Some(ClusterState::Terminating) => return Ok(watch.pending_for(LOOK_AGAIN, cx, "the cluster is TERMINATING")),
         _ => {}
     }
     let is_on = std::future::ready(Ok(found.termination_protected() == Some(true)));
@@ -78,7 +78,7 @@ async fn cluster(r: &Resource, cx: &Cx<'_>) -> StepResult {
     }
     cx.fence.check().await?;
     match cx.aws.emr().terminate_job_flows().job_flow_ids(id).send().await.map_err(CallError::from) {
-        Ok(_) => Ok(watch.pending_for(cx, LOOK_AGAIN, "the cluster is being terminated")),
+        Ok(_) => Ok(watch.pending_for(LOOK_AGAIN, cx, "the cluster is being terminated")),
         Err(call) => Err(protection::failed(call, &CLUSTER, cx, protect(id, true, cx)).await),
     }
 }

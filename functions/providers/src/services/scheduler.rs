@@ -56,9 +56,11 @@ fn name<'r>(r: &'r Resource, cx: &Cx<'_>) -> Result<(Option<&'r str>, &'r str), 
         Some(arn) => arn.resource.strip_prefix("schedule/").filter(|path| path.contains('/')).ok_or_else(malformed)?,
         None => id,
     };
+    // A dot segment in the path of the call would address what is above.
+    let usable = |part: &str| !matches!(part, "" | "." | "..");
     match path.split('/').collect::<Vec<_>>()[..] {
-        [name] if !name.is_empty() => Ok((None, name)),
-        [group, name] if !group.is_empty() && !name.is_empty() => Ok((Some(group), name)),
+        [name] if usable(name) => Ok((None, name)),
+        [group, name] if usable(group) && usable(name) => Ok((Some(group), name)),
         _ => Err(malformed()),
     }
 }

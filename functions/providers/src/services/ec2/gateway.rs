@@ -5,11 +5,10 @@ use std::time::Duration;
 use aws_sdk_ec2::types::AttachmentStatus;
 use ebb_core::{Resource, Step};
 
-use super::holders;
+use super::{holders, malformed};
 use crate::Cx;
 use crate::call::{CallError, CallResult, StepError, StepResult};
 use crate::classify::{Rules, blocked, is_blocked};
-use crate::holders::named;
 use crate::registry::TypeDef;
 use crate::watch::{Seen, Watch};
 
@@ -51,7 +50,7 @@ async fn internet_gateway(r: &Resource, cx: &Cx<'_>) -> StepResult {
     match deleted.map_err(CallError::from) {
         Ok(_) => Ok(Step::DELETED),
         Err(call) if is_blocked(&call, &GATEWAY_RULES) => {
-            let by = named("attachments", attached_to(cx, &r.physical_id).await);
+            let by = holders::named("attachments", attached_to(cx, &r.physical_id).await);
             Err(call.held_by(by).into())
         }
         Err(call) => Err(call.into()),
@@ -76,7 +75,7 @@ impl<'r> Attachment<'r> {
     fn of(r: &'r Resource) -> Result<Self, StepError> {
         let (gateway, vpc) = match r.physical_id.split('|').collect::<Vec<_>>().as_slice() {
             [gateway, vpc] if !gateway.is_empty() && !vpc.is_empty() => (*gateway, *vpc),
-            _ => return Err(StepError::malformed_row("gateway id|VPC id")),
+            _ => return Err(malformed("gateway id|VPC id")),
         };
         let recorded = |property: &str| r.address(property)?.ok_or_else(|| StepError::missing(property));
         match gateway {
@@ -84,7 +83,7 @@ impl<'r> Attachment<'r> {
             "VGW" => Ok(Attachment { internet: None, vpn: Some(recorded("VpnGatewayId")?), vpc }),
             id if id.starts_with("igw-") => Ok(Attachment { internet: Some(id), vpn: r.address("VpnGatewayId")?, vpc }),
             id if id.starts_with("vgw-") => Ok(Attachment { internet: None, vpn: Some(id), vpc }),
-            _ => Err(StepError::malformed_row("gateway id|VPC id")),
+            _ => Err(malformed("gateway id|VPC id")),
         }
     }
 }
@@ -101,7 +100,7 @@ async fn attachment(r: &Resource, cx: &Cx<'_>) -> StepResult {
             Ok(_) => true,
             Err(call) if call.is(NOT_ATTACHED) => false,
             Err(call) if is_blocked(&call, &ATTACHMENT_RULES) => {
-                let by = named("interfaces", holders::public_interfaces_in(cx, at.vpc).await);
+                let by = holders::named("interfaces", holders::public_interfaces_in(cx, at.vpc).await);
                 return Err(call.held_by(by).into());
             }
             Err(call) => return Err(call.into()),

@@ -7,7 +7,7 @@ use super::interfaces::{self, InterfaceFilter};
 use super::{endpoint, filter};
 use crate::Cx;
 use crate::call::StepError;
-use crate::holders::named;
+pub(super) use crate::holders::named;
 
 /// What keeps a VPC: interfaces, endpoints, groups but the default one. Much of it comes from outside the stack
 /// (GuardDuty's endpoints and group, load balancers made by hand).

@@ -21,7 +21,7 @@ mod tests;
 mod volume;
 mod vpc;
 
-use crate::call::CallError;
+use crate::call::{CallError, StepError};
 use crate::registry::TypeDef;
 use aws_sdk_ec2::types::Filter;
 
@@ -51,6 +51,11 @@ pub(crate) const TYPES: &[TypeDef] = &[
 /// looks at every item again.
 fn filter(name: &str, values: impl IntoIterator<Item = impl Into<String>>) -> Filter {
     Filter::builder().name(name).set_values(Some(values.into_iter().map(Into::into).collect())).build()
+}
+
+/// A recorded id that cannot be parsed, of a type where cdkd fails the row for it.
+fn malformed(expected: &str) -> StepError {
+    StepError::unreadable_id(expected)
 }
 
 /// The first error that stands inside the answer of a batch call about `id`. An item without an id is ours: one was sent.

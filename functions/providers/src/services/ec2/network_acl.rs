@@ -4,11 +4,10 @@ use aws_sdk_ec2::types::{Filter, NetworkAcl, NetworkAclAssociation};
 use ebb_core::{Code, Resource, Step};
 use serde_json::Value;
 
-use super::filter;
+use super::{filter, holders};
 use crate::Cx;
 use crate::call::{CallError, StepError, StepResult};
 use crate::classify::{Rules, blocked, is_blocked};
-use crate::holders::named;
 use crate::registry::TypeDef;
 
 pub(super) const NETWORK_ACL: TypeDef = TypeDef {
@@ -46,7 +45,7 @@ async fn network_acl(r: &Resource, cx: &Cx<'_>) -> StepResult {
     match cx.aws.ec2().delete_network_acl().network_acl_id(&r.physical_id).send().await.map_err(CallError::from) {
         Ok(_) => Ok(Step::DELETED),
         Err(call) if is_blocked(&call, &RULES) => {
-            let by = named("associations", subnets(cx, &r.physical_id).await);
+            let by = holders::named("associations", subnets(cx, &r.physical_id).await);
             Err(call.held_by(by).into())
         }
         Err(call) => Err(call.into()),

@@ -2,10 +2,10 @@
 
 use ebb_core::{Resource, Step};
 
+use super::{holders, malformed};
 use crate::Cx;
 use crate::call::{CallError, StepError, StepResult};
 use crate::classify::{Rules, blocked, is_blocked};
-use crate::holders::named;
 use crate::registry::TypeDef;
 
 pub(super) const ROUTE_TABLE: TypeDef = TypeDef {
@@ -45,7 +45,7 @@ async fn route_table(r: &Resource, cx: &Cx<'_>) -> StepResult {
     match cx.aws.ec2().delete_route_table().route_table_id(&r.physical_id).send().await.map_err(CallError::from) {
         Ok(_) => Ok(Step::DELETED),
         Err(call) if is_blocked(&call, &RULES) => {
-            let by = named("associations", associations(cx, &r.physical_id).await);
+            let by = holders::named("associations", associations(cx, &r.physical_id).await);
             Err(call.held_by(by).into())
         }
         Err(call) => Err(call.into()),
@@ -92,7 +92,7 @@ fn address(r: &Resource) -> Result<(&str, &str), StepError> {
     }
     match (r.address("RouteTableId")?, destination) {
         (Some(table), Some(destination)) => Ok((table, destination)),
-        _ => Err(StepError::malformed_row("route table id|destination")),
+        _ => Err(malformed("route table id|destination")),
     }
 }
 

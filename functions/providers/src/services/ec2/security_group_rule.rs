@@ -6,6 +6,7 @@ use ebb_core::provider::is_masked;
 use ebb_core::{Resource, Step};
 use serde_json::Value;
 
+use super::malformed;
 use crate::Cx;
 use crate::call::{StepError, StepResult};
 use crate::classify::Rules;
@@ -107,7 +108,7 @@ impl<'r> Rule<'r> {
             [group, protocol, from, to] if !group.is_empty() && !protocol.is_empty() => {
                 (Some(*group), Segments { protocol: Some(protocol), from: port(from)?, to: port(to)? })
             }
-            _ => return Err(StepError::malformed_row("group id|protocol|from port|to port, or a rule id")),
+            _ => return Err(malformed("group id|protocol|from port|to port, or a rule id")),
         };
         let group = match group {
             Some(group) => group,
@@ -127,7 +128,7 @@ fn port(segment: &str) -> Result<Option<i32>, StepError> {
     match segment.parse() {
         Ok(-1) => Ok(None),
         Ok(port) => Ok(Some(port)),
-        Err(_) => Err(StepError::malformed_row("group id|protocol|from port|to port")),
+        Err(_) => Err(malformed("group id|protocol|from port|to port")),
     }
 }
 

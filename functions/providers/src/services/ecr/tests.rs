@@ -1,7 +1,7 @@
 use ebb_core::{Code, ErrorClass, Look, Step};
 use serde_json::{Value, json};
 
-use crate::testing::{Bench, Script, assert_not_addressed, assert_passes, assert_wrong_region};
+use crate::testing::{Bench, Script, assert_fenced, assert_not_addressed, assert_passes};
 
 const DELETE: &[&str] = &[".DeleteRepository", "\"repositoryName\":\"team/web\"", "\"force\":false"];
 const FORCED: &[&str] = &[".DeleteRepository", "\"repositoryName\":\"team/web\"", "\"force\":true"];
@@ -105,8 +105,8 @@ async fn a_look_reads_on_until_it_finds_an_image() {
 #[tokio::test]
 async fn what_is_not_addressed_makes_no_call() {
     let with = |id: &str| Bench::new("AWS::ECR::Repository", id, json!({}));
-    assert_wrong_region(with("arn:aws:ecr:eu-west-1:123456789012:repository/team/web")).await;
-    assert_wrong_region(with("123456789012.dkr.ecr.eu-west-1.amazonaws.com/team/web")).await;
+    assert_not_addressed(with("arn:aws:ecr:eu-west-1:123456789012:repository/team/web"), Code::WrongRegion).await;
+    assert_not_addressed(with("123456789012.dkr.ecr.eu-west-1.amazonaws.com/team/web"), Code::WrongRegion).await;
     for (id, code) in [
         ("", Code::MalformedPhysicalId),
         ("arn:aws:ecr:us-east-1:123456789012:registry/web", Code::MalformedPhysicalId),
@@ -128,7 +128,5 @@ async fn other_errors_are_what_they_are() {
         let script = Script::new().json_error(DELETE, code, "no");
         assert_eq!(repository(json!({})).step(&script).await.map_err(|e| e.class), Err(class), "{code}");
     }
-    let mut bench = deleting_data();
-    bench.fence(false);
-    assert_eq!(bench.step(&Script::new()).await.map_err(|e| e.class), Err(ErrorClass::FenceShut));
+    assert_fenced(deleting_data(), Script::new()).await;
 }

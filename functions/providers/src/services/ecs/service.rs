@@ -37,9 +37,9 @@ pub(super) async fn service(r: &Resource, cx: &Cx<'_>) -> StepResult {
         Seen::Gone => Ok(watch.gone(found)),
         Seen::There if watch.asked() => {
             delete(&at, cx).await?;
-            Ok(watch.pending_for(cx, LOOK_AGAIN, "the service was not going: asked again"))
+            Ok(watch.pending_for(LOOK_AGAIN, cx, "the service was not going: asked again"))
         }
-        Seen::Going | Seen::There => Ok(watch.pending_for(cx, LOOK_AGAIN, "the service is DRAINING")),
+        Seen::Going | Seen::There => Ok(watch.pending_for(LOOK_AGAIN, cx, "the service is DRAINING")),
     }
 }
 
@@ -52,7 +52,7 @@ struct Address<'r> {
 
 impl<'r> Address<'r> {
     fn of(r: &'r Resource, cx: &Cx<'_>) -> Result<Self, StepError> {
-        let malformed = || StepError::malformed_row("a service's ARN or name, alone or with its cluster");
+        let malformed = || StepError::unreadable_id("a service's ARN or name, alone or with its cluster");
         if is_masked(&r.physical_id) {
             return Err(Masked { property: "physicalId".into() }.into());
         }

@@ -1,7 +1,7 @@
 use ebb_core::{Code, DeleteError, ErrorClass, Step};
 use serde_json::{Value, json};
 
-use crate::testing::{Bench, Script, assert_not_addressed, assert_passes, assert_wrong_region};
+use crate::testing::{Bench, Script, assert_fenced, assert_not_addressed, assert_passes};
 
 const SERVICE: &str = "arn:aws:ecs:us-east-1:123456789012:service/shop/web";
 const SCALING: &[&str] =
@@ -183,11 +183,9 @@ async fn the_cluster_is_always_named() {
 #[tokio::test]
 async fn a_malformed_service_fails_without_a_call() {
     for id in ["", "web|shop", "|", "a|b|c", "arn:aws:ecs:us-east-1:1:task/shop/web", "arn:aws:ecs:us-east-1:1:service/shop/"] {
-        let script = Script::new();
-        let mut bench = Bench::new("AWS::ECS::Service", id, json!({ "Cluster": "shop" }));
-        let error = bench.step(&script).await.map_err(|e| (e.class, e.code));
-        assert_eq!(error, Err((ErrorClass::Terminal, Code::MalformedPhysicalId.name())), "{id}");
-        assert_eq!(script.seen(), Vec::<String>::new());
+        let bench = || Bench::new("AWS::ECS::Service", id, json!({ "Cluster": "shop" }));
+        assert!(bench().step(&Script::new()).await.is_err(), "{id}");
+        assert_not_addressed(bench(), Code::MalformedPhysicalId).await;
     }
 }
 
@@ -195,10 +193,15 @@ async fn a_malformed_service_fails_without_a_call() {
 async fn another_region_is_refused_before_any_call() {
     let elsewhere = "arn:aws:ecs:eu-west-1:123456789012";
     for id in [format!("{elsewhere}:service/shop/web"), format!("{elsewhere}:cluster/shop|web")] {
-        assert_wrong_region(Bench::new("AWS::ECS::Service", &id, json!({}))).await;
+        assert_not_addressed(Bench::new("AWS::ECS::Service", &id, json!({})), Code::WrongRegion).await;
     }
-    assert_wrong_region(Bench::new("AWS::ECS::Cluster", &format!("{elsewhere}:cluster/shop"), json!({}))).await;
-    assert_wrong_region(Bench::new("AWS::ECS::TaskDefinition", &format!("{elsewhere}:task-definition/web:7"), json!({}))).await;
+    assert_not_addressed(Bench::new("AWS::ECS::Cluster", &format!("{elsewhere}:cluster/shop"), json!({})), Code::WrongRegion)
+        .await;
+    assert_not_addressed(
+        Bench::new("AWS::ECS::TaskDefinition", &format!("{elsewhere}:task-definition/web:7"), json!({})),
+        Code::WrongRegion,
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -320,9 +323,7 @@ async fn what_passes_of_a_cluster_passes_within_its_budget() {
         let script = Script::new().json_error(DELETE_CLUSTER, code, "no");
         assert_eq!(cluster().step(&script).await.map_err(|e| e.class), Err(class));
     }
-    let mut bench = cluster();
-    bench.fence(false);
-    assert_eq!(bench.step(&Script::new()).await.map_err(|e| e.class), Err(ErrorClass::FenceShut));
+    assert_fenced(cluster(), Script::new()).await;
 }
 
 const REVISION: &str = "arn:aws:ecs:us-east-1:123456789012:task-definition/web:7";
@@ -371,7 +372,5 @@ async fn only_the_text_of_a_client_exception_says_gone() {
     ] {
         assert_passes(task_definition(), || Script::new().json_error(DEREGISTER, code, text), wait, give_up).await;
     }
-    let mut bench = task_definition();
-    bench.fence(false);
-    assert_eq!(bench.step(&Script::new()).await.map_err(|e| e.class), Err(ErrorClass::FenceShut));
+    assert_fenced(task_definition(), Script::new()).await;
 }

@@ -1,7 +1,7 @@
 use ebb_core::{Code, ErrorClass, Look, Step};
 use serde_json::{Value, json};
 
-use crate::testing::{Bench, Script, assert_not_addressed, assert_passes};
+use crate::testing::{Bench, Script, assert_fenced, assert_not_addressed, assert_passes};
 
 const DESCRIBE: &[&str] = &[".DescribeCluster", "\"ClusterId\":\"j-ABC1\""];
 const TERMINATE: &[&str] = &[".TerminateJobFlows", "\"JobFlowIds\":[\"j-ABC1\"]"];
@@ -151,18 +151,12 @@ async fn a_termination_that_fails_for_good_puts_the_protection_back() {
 
 #[tokio::test]
 async fn a_shut_fence_lets_looks_pass_and_nothing_else() {
-    let script = Script::new().json(DESCRIBE, 200, described("WAITING", false));
-    let mut bench = cluster();
-    bench.fence(false);
-    assert_eq!(bench.step(&script).await.map_err(|e| e.class), Err(ErrorClass::FenceShut));
-    script.assert_done();
+    assert_fenced(cluster(), Script::new().json(DESCRIBE, 200, described("WAITING", false))).await;
     for (resource_type, role, cluster) in [
         ("AWS::EMR::InstanceGroupConfig", "InstanceRole", "JobFlowId"),
         ("AWS::EMR::InstanceFleetConfig", "InstanceFleetType", "ClusterId"),
     ] {
-        let mut bench = Bench::new(resource_type, "ig-1", json!({ role: "TASK", cluster: "j-ABC1" }));
-        bench.fence(false);
-        assert_eq!(bench.step(&Script::new()).await.map_err(|e| e.class), Err(ErrorClass::FenceShut));
+        assert_fenced(Bench::new(resource_type, "ig-1", json!({ role: "TASK", cluster: "j-ABC1" })), Script::new()).await;
     }
 }
 

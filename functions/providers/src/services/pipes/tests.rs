@@ -2,7 +2,7 @@ use ebb_core::provider::ProvisionedBy;
 use ebb_core::{Code, ErrorClass, Step};
 use serde_json::{Value, json};
 
-use crate::testing::{Bench, Script, assert_not_addressed, assert_passes, assert_wrong_region};
+use crate::testing::{Bench, Script, assert_fenced, assert_not_addressed, assert_passes};
 
 const DELETE: &[&str] = &["DELETE", "/v1/pipes/orders"];
 const DESCRIBE: &[&str] = &["GET", "/v1/pipes/orders"];
@@ -121,8 +121,9 @@ async fn what_passes_passes_within_its_budget() {
 #[tokio::test]
 async fn what_is_not_addressed_makes_no_call() {
     let with = |id: &str| Bench::new("AWS::Pipes::Pipe", id, json!({}));
-    assert_wrong_region(with("arn:aws:pipes:eu-west-1:123456789012:pipe/orders")).await;
+    assert_not_addressed(with("arn:aws:pipes:eu-west-1:123456789012:pipe/orders"), Code::WrongRegion).await;
     assert_not_addressed(with(""), Code::MalformedPhysicalId).await;
+    assert_not_addressed(with(".."), Code::MalformedPhysicalId).await;
     assert_not_addressed(with("arn:aws:pipes:us-east-1:123456789012:rule/orders"), Code::MalformedPhysicalId).await;
     assert_not_addressed(with("***"), Code::MaskedAddress).await;
 }
@@ -132,7 +133,5 @@ async fn a_row_of_cloud_control_comes_here_too_and_a_shut_fence_stops_it() {
     let mut bench = pipe();
     bench.resource.provisioned_by = ProvisionedBy::CloudControl;
     assert_eq!(waits(&bench.step(&looks(&[])).await), Some(5));
-    let mut bench = pipe();
-    bench.fence(false);
-    assert_eq!(bench.step(&Script::new()).await.map_err(|e| e.class), Err(ErrorClass::FenceShut));
+    assert_fenced(pipe(), Script::new()).await;
 }

@@ -2,7 +2,7 @@ use ebb_core::provider::ProvisionedBy;
 use ebb_core::{Code, ErrorClass, Step};
 use serde_json::{Value, json};
 
-use crate::testing::{Bench, Script, assert_not_addressed, assert_passes, assert_wrong_region};
+use crate::testing::{Bench, Script, assert_fenced, assert_not_addressed, assert_passes};
 
 const DELETE: &[&str] = &["DELETE", "/schedules/nightly"];
 const IN_GROUP: &[&str] = &["DELETE", "/schedules/nightly", "groupName=jobs"];
@@ -77,13 +77,18 @@ async fn a_row_of_cloud_control_comes_here_too() {
 
 #[tokio::test]
 async fn what_is_not_addressed_makes_no_call() {
-    assert_wrong_region(schedule("arn:aws:scheduler:eu-west-1:123456789012:schedule/jobs/nightly", json!({}))).await;
+    assert_not_addressed(
+        schedule("arn:aws:scheduler:eu-west-1:123456789012:schedule/jobs/nightly", json!({})),
+        Code::WrongRegion,
+    )
+    .await;
     let arn = "arn:aws:scheduler:us-east-1:123456789012";
     for id in [
         String::new(),
         "jobs/".into(),
         "/nightly".into(),
         "a/b/c".into(),
+        "jobs/..".into(),
         format!("{arn}:schedule/nightly"),
         format!("{arn}:schedule-group/jobs"),
     ] {
@@ -102,7 +107,5 @@ async fn other_errors_are_what_they_are() {
         let script = Script::new().json_error(DELETE, code, "no");
         assert_eq!(plain().step(&script).await.map_err(|e| e.class), Err(class), "{code}");
     }
-    let mut bench = plain();
-    bench.fence(false);
-    assert_eq!(bench.step(&Script::new()).await.map_err(|e| e.class), Err(ErrorClass::FenceShut));
+    assert_fenced(plain(), Script::new()).await;
 }

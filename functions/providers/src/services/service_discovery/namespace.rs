@@ -7,7 +7,7 @@ use aws_sdk_servicediscovery::types::{
     FilterCondition, Operation, OperationStatus, OperationType, ServiceFilter, ServiceFilterName,
 };
 use ebb_core::{DeleteError, ErrorClass, Resource, Step};
-use serde_json::Value;
+use serde_json::json;
 
 use crate::arn::name_of;
 use crate::call::{CallError, CallResult, StepError, StepResult};
@@ -36,7 +36,7 @@ const OPERATION: &str = "operation";
 
 async fn namespace(r: &Resource, cx: &Cx<'_>) -> StepResult {
     let id = name_of(r, "namespace/", cx)?;
-    if let Some(operation) = cx.memo.and_then(|memo| memo.get(OPERATION)).and_then(Value::as_str)
+    if let Some(operation) = memo::text(cx, OPERATION)
         && let Some(found) = operation_of(operation, cx).await?
     {
         match (&found.status, &found.r#type) {
@@ -80,7 +80,11 @@ async fn operation_of(operation: &str, cx: &Cx<'_>) -> Result<Option<Operation>,
 /// A DNS namespace deletes a hosted zone with it.
 fn pending(r: &Resource, operation: &str, cx: &Cx<'_>) -> Step {
     let seconds = if r.resource_type == "AWS::ServiceDiscovery::HttpNamespace" { 5 } else { 15 };
-    Step::pending_with(Duration::from_secs(seconds), "the namespace is being deleted", memo::with(cx, OPERATION, operation))
+    Step::pending_with(
+        Duration::from_secs(seconds),
+        "the namespace is being deleted",
+        memo::with(cx, [(OPERATION, json!(operation))]),
+    )
 }
 
 fn failed(operation: Operation) -> DeleteError {

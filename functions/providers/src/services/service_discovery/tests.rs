@@ -1,7 +1,7 @@
 use ebb_core::{Code, ErrorClass, Step};
 use serde_json::{Value, json};
 
-use crate::testing::{Bench, Script, assert_not_addressed, assert_passes, assert_wrong_region};
+use crate::testing::{Bench, Script, assert_fenced, assert_not_addressed, assert_passes};
 
 const DELETE: &[&str] = &[".DeleteNamespace", "\"Id\":\"ns-1\""];
 const SERVICES: &[&str] = &[".ListServices", "\"NAMESPACE_ID\"", "\"ns-1\""];
@@ -159,9 +159,7 @@ async fn the_rest_of_a_namespaces_errors() {
         let script = Script::new().json_error(DELETE, code, "no");
         assert_eq!(http().step(&script).await.map_err(|e| e.class), Err(class));
     }
-    let mut bench = http();
-    bench.fence(false);
-    assert_eq!(bench.step(&Script::new()).await.map_err(|e| e.class), Err(ErrorClass::FenceShut));
+    assert_fenced(http(), Script::new()).await;
 }
 
 #[tokio::test]
@@ -170,7 +168,7 @@ async fn what_is_not_addressed_makes_no_call() {
         [("AWS::ServiceDiscovery::PrivateDnsNamespace", "namespace/ns-1"), ("AWS::ServiceDiscovery::Service", "service/srv-1")]
     {
         let with = |id: &str| Bench::new(name, id, json!({}));
-        assert_wrong_region(with(&format!("arn:aws:servicediscovery:eu-west-1:1:{kind}"))).await;
+        assert_not_addressed(with(&format!("arn:aws:servicediscovery:eu-west-1:1:{kind}")), Code::WrongRegion).await;
         assert_not_addressed(with(""), Code::MalformedPhysicalId).await;
         assert_not_addressed(with("arn:aws:servicediscovery:us-east-1:1:other/x"), Code::MalformedPhysicalId).await;
         assert_not_addressed(with("***"), Code::MaskedAddress).await;
@@ -201,9 +199,7 @@ async fn a_service_goes_in_one_call() {
         script.assert_done();
     }
     assert_passes(service(), || Script::new().json_error(DELETE_SERVICE, "RequestLimitExceeded", "slow"), 2, 60).await;
-    let mut bench = service();
-    bench.fence(false);
-    assert_eq!(bench.step(&Script::new()).await.map_err(|e| e.class), Err(ErrorClass::FenceShut));
+    assert_fenced(service(), Script::new()).await;
 }
 
 // In use is normal for a minute or more after the ECS service was told to go.

@@ -4,7 +4,7 @@ use ebb_core::{Code, ErrorClass, Step};
 use serde_json::{Value, json};
 
 use super::{Iam, answer, attached};
-use crate::testing::{Bench, Script, assert_not_addressed, assert_passes};
+use crate::testing::{Bench, Script, assert_fenced, assert_not_addressed, assert_passes};
 
 fn user() -> Bench {
     Bench::new("AWS::IAM::User", "ann", json!({}))
@@ -313,7 +313,5 @@ async fn the_rest_of_a_keys_answers() {
     assert_eq!(key(json!({})).step(&script).await, Ok(Step::ALREADY_GONE));
     let script = Script::new().fails("DeleteAccessKey", "LimitExceeded");
     assert_eq!(key(json!({ "UserName": "ann" })).step(&script).await.unwrap_err().class, ErrorClass::Terminal);
-    let mut bench = key(json!({ "UserName": "ann" }));
-    bench.fence(false);
-    assert_eq!(bench.step(&Script::new()).await.unwrap_err().class, ErrorClass::FenceShut);
+    assert_fenced(key(json!({ "UserName": "ann" })), Script::new()).await;
 }
