@@ -7,12 +7,12 @@ use ebb_core::{Look, Resource, Step};
 use crate::Cx;
 use crate::arn::{Arn, name_of};
 use crate::call::{CallError, StepError, StepResult};
-use crate::classify::{Rules, blocked, is_blocked, retry};
+use crate::classify::{Retry, Rules, blocked, is_blocked, retry};
 use crate::holders::named;
 use crate::protection;
 use crate::registry::TypeDef;
 
-const THROTTLED: crate::classify::Retry = retry("ThrottlingException", 2, 60);
+const THROTTLED: Retry = retry("ThrottlingException", 2, 60);
 
 const LOAD_BALANCER: Rules = Rules {
     gone: &["LoadBalancerNotFound", "LoadBalancerNotFoundException"],

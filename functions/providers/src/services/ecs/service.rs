@@ -72,6 +72,8 @@ impl<'r> Address<'r> {
         }
         let recorded = recorded.or(path.split_once('/').map(|(cluster, _)| cluster));
         let cluster = match (r.address("Cluster"), recorded) {
+            // Which of the two holds it cannot be told, and a not-found from the wrong one would hide it.
+            (Ok(Some(cluster)), Some(recorded)) if last_part(cluster) != last_part(recorded) => return Err(malformed()),
             (Ok(Some(cluster)), _) | (_, Some(cluster)) => cluster,
             (Err(masked), None) => return Err(masked.into()),
             (Ok(None), None) => return Err(StepError::missing("Cluster")),

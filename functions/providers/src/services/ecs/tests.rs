@@ -190,6 +190,14 @@ async fn a_malformed_service_fails_without_a_call() {
 }
 
 #[tokio::test]
+async fn a_cluster_in_the_id_and_another_in_the_properties_are_not_chosen_between() {
+    for id in [SERVICE, "arn:aws:ecs:us-east-1:123456789012:cluster/shop|web"] {
+        let bench = Bench::new("AWS::ECS::Service", id, json!({ "Cluster": "other" }));
+        assert_not_addressed(bench, Code::MalformedPhysicalId).await;
+    }
+}
+
+#[tokio::test]
 async fn another_region_is_refused_before_any_call() {
     let elsewhere = "arn:aws:ecs:eu-west-1:123456789012";
     for id in [format!("{elsewhere}:service/shop/web"), format!("{elsewhere}:cluster/shop|web")] {
