@@ -60,7 +60,6 @@ const NO_CALL: &[&str] = &[
     "AWS::CDK::Metadata",
     "AWS::CloudFormation::WaitCondition",
     "AWS::CloudFormation::WaitConditionHandle",
-    "AWS::EC2::SubnetNetworkAclAssociation",
 ];
 
 /// Rows recorded as made through Cloud Control that go the native way all the same: Cloud Control cannot delete them,

@@ -7,7 +7,7 @@ use ebb_core::{DeleteError, ErrorClass, Resource, Step};
 
 use crate::Cx;
 use crate::accepted;
-use crate::arn::name;
+use crate::arn::name_of;
 use crate::call::{CallResult, StepResult};
 use crate::classify::{Rules, retry};
 use crate::registry::TypeDef;
@@ -51,13 +51,13 @@ const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 /// The call wants the id, the record holds the ARN.
 async fn evaluator(r: &Resource, cx: &Cx<'_>) -> StepResult {
-    let id = name(&r.physical_id, "evaluator/", "an evaluator's ARN or id", cx)?;
+    let id = name_of(r, "evaluator/", cx)?;
     cx.aws.bedrockagentcore().delete_evaluator().evaluator_id(id).send().await?;
     Ok(Step::DELETED)
 }
 
 async fn runtime(r: &Resource, cx: &Cx<'_>) -> StepResult {
-    let id = name(&r.physical_id, "runtime/", "a runtime's id or ARN", cx)?;
+    let id = name_of(r, "runtime/", cx)?;
     if accepted::at(cx).is_none() {
         cx.aws.bedrockagentcore().delete_agent_runtime().agent_runtime_id(id).send().await?;
         return Ok(accepted::now(LOOK_AGAIN, cx));

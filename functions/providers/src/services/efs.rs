@@ -10,8 +10,8 @@ use crate::Cx;
 use crate::arn::{Arn, same_region};
 use crate::call::{CallError, CallResult, StepError, StepResult};
 use crate::classify::{Rules, blocked, retry};
-use crate::registry::TypeDef;
 use crate::holders::named;
+use crate::registry::TypeDef;
 use crate::watch::Watch;
 
 pub(crate) const TYPES: &[TypeDef] = &[

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::Cx;
 use crate::accepted;
-use crate::arn::name;
+use crate::arn::name_of;
 use crate::call::{CallResult, StepResult};
 use crate::classify::{Rules, retry};
 use crate::registry::TypeDef;
@@ -34,7 +34,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(5);
 const FORCED: &str = "forced";
 
 async fn delivery_stream(r: &Resource, cx: &Cx<'_>) -> StepResult {
-    let name = name(&r.physical_id, "deliverystream/", "a delivery stream's name or ARN", cx)?;
+    let name = name_of(r, "deliverystream/", cx)?;
     let forced = cx.memo.is_some_and(|memo| memo[FORCED] == true);
     if accepted::at(cx).is_none() {
         let delete = cx.aws.firehose().delete_delivery_stream().delivery_stream_name(name);

@@ -7,7 +7,7 @@ use ebb_core::{Resource, Step};
 
 use crate::Cx;
 use crate::accepted;
-use crate::arn::{name, same_region};
+use crate::arn::{name_of, same_region};
 use crate::call::{CallResult, StepError, StepResult};
 use crate::classify::{Rules, retry};
 use crate::registry::TypeDef;
@@ -43,7 +43,7 @@ pub(crate) const TYPES: &[TypeDef] = &[
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
 async fn stream(r: &Resource, cx: &Cx<'_>) -> StepResult {
-    let name = name(&r.physical_id, "stream/", "a stream's name or ARN", cx)?;
+    let name = name_of(r, "stream/", cx)?;
     if accepted::at(cx).is_none() {
         cx.aws.kinesis().delete_stream().stream_name(name).enforce_consumer_deletion(true).send().await?;
         return Ok(accepted::now(LOOK_AGAIN, cx));

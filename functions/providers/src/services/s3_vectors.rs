@@ -3,7 +3,7 @@
 use ebb_core::{Resource, Step};
 
 use crate::Cx;
-use crate::arn::name;
+use crate::arn::name_of;
 use crate::call::{CallResult, StepResult};
 use crate::classify::{Rules, retry};
 use crate::registry::TypeDef;
@@ -26,7 +26,7 @@ pub(crate) const TYPES: &[TypeDef] = &[TypeDef {
 
 /// Each step starts at the beginning of the listing: what was before is gone.
 async fn vector_bucket(r: &Resource, cx: &Cx<'_>) -> StepResult {
-    let bucket = name(&r.physical_id, "bucket/", "a vector bucket's name or ARN", cx)?;
+    let bucket = name_of(r, "bucket/", cx)?;
     let mut pages = cx.aws.s3vectors().list_indexes().vector_bucket_name(bucket).into_paginator().items().send();
     while let Some(index) = pages.try_next().await? {
         if index.vector_bucket_name() != bucket {

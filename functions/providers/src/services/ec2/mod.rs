@@ -44,6 +44,7 @@ pub(crate) const TYPES: &[TypeDef] = &[
     security_group_rule::EGRESS,
     security_group_rule::INGRESS,
     subnet::SUBNET,
+    network_acl::SUBNET_NETWORK_ACL_ASSOCIATION,
     volume::VOLUME,
     vpc::VPC,
 ];

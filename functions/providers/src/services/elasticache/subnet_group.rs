@@ -5,8 +5,8 @@ use ebb_core::{Resource, Step};
 use crate::Cx;
 use crate::call::{CallError, StepError, StepResult};
 use crate::classify::{Rules, blocked, is_blocked};
-use crate::registry::TypeDef;
 use crate::holders::named;
+use crate::registry::TypeDef;
 
 pub(super) const SUBNET_GROUP: TypeDef = TypeDef {
     name: "AWS::ElastiCache::SubnetGroup",

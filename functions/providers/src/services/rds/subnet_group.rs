@@ -6,8 +6,8 @@ use super::kind::is;
 use crate::Cx;
 use crate::call::{CallError, StepError, StepResult};
 use crate::classify::{Rules, blocked, is_blocked, retry};
-use crate::registry::TypeDef;
 use crate::holders::named;
+use crate::registry::TypeDef;
 
 pub(super) const fn type_def(name: &'static str) -> TypeDef {
     TypeDef {

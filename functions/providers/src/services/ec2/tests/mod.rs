@@ -1,6 +1,7 @@
 //! Replays: EC2's answers in, what the step calls and answers out. Neighbours are planted wherever a step lists, since an
 //! endpoint may ignore a filter.
 
+mod acl_associations;
 mod addresses;
 mod blocked;
 mod instances;

@@ -272,7 +272,7 @@ async fn a_group_that_is_not_available_yet_is_deleted_later() {
 
 #[tokio::test]
 async fn what_cloud_control_itself_says_holds_here_too() {
-    for (code, wait) in [("ConcurrentOperationException", 5), ("NotStabilizedException", 10), ("ThrottlingException", 4)] {
+    for (code, wait) in [("ResourceConflictException", 5), ("ThrottlingException", 4)] {
         let mut bench = taking().await;
         let script = || by_name(NAME, Some("available")).json_error(DELETE, code, "x");
         assert_eq!(pending(bench.next(script()).await).0, wait, "{code}");

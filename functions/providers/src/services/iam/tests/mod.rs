@@ -1,5 +1,7 @@
 //! Replays of IAM: what is attached is asked of IAM and taken off before the delete.
 
+mod users;
+
 use ebb_core::{Code, ErrorClass, Step};
 use serde_json::{Value, json};
 
@@ -110,6 +112,37 @@ async fn a_conflict_repeats_the_sweep_for_a_minute_and_a_half() {
     let error = bench.step(&conflict()).await.unwrap_err();
     assert_eq!((error.class, error.code.as_str()), (ErrorClass::Terminal, "DeleteConflict"));
     assert!(error.message.contains("for 90 s"), "{}", error.message);
+}
+
+/// Repeated sweeps that find the same again name what holds the role; a boundary that a policy is stays, and is named.
+#[tokio::test]
+async fn a_conflict_names_what_holds() {
+    let script = Script::new()
+        .page("ListAttachedRolePolicies", &[], "AttachedPolicies", &[attached("One")], None)
+        .done("DetachRolePolicy", &[])
+        .page("ListRolePolicies", &[], "PolicyNames", &["inline".into()], None)
+        .done("DeleteRolePolicy", &[])
+        .page("ListInstanceProfilesForRole", &[], "InstanceProfiles", &[profile("web")], None)
+        .done("RemoveRoleFromInstanceProfile", &[])
+        .fails("DeleteRole", "DeleteConflict");
+    let step = role().step(&script).await;
+    let named =
+        "DeleteConflict: held by policy arn:aws:iam::aws:policy/One (attached), policy inline (inline), instance profile web";
+    assert!(matches!(&step, Ok(Step::Pending { note, .. }) if *note == named), "{step:?}");
+
+    let script = Script::new()
+        .on(&["Action=ListEntitiesForPolicy", "PolicyUsageFilter=PermissionsPolicy"], 200, entities(&[], &[], &[], None))
+        .page("ListPolicyVersions", &[], "Versions", &[version("v1", true)], None)
+        .fails("DeletePolicy", "DeleteConflict")
+        .on(
+            &["Action=ListEntitiesForPolicy", "PolicyUsageFilter=PermissionsBoundary"],
+            200,
+            entities(&[], &["one"], &["ann"], None),
+        );
+    let step = Bench::new("AWS::IAM::ManagedPolicy", ARN, json!({})).step(&script).await;
+    let named = "DeleteConflict: held by role one (as its boundary), user ann (as its boundary)";
+    assert!(matches!(&step, Ok(Step::Pending { note, .. }) if *note == named), "{step:?}");
+    script.assert_done();
 }
 
 /// `LimitExceeded` is a quota here, not a throttle; a service-linked role cannot be modified.
