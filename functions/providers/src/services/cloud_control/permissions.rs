@@ -1,6 +1,6 @@
 //! The IAM actions that a type's delete handler calls. Cloud Control runs handlers with the caller's credentials, so the
 //! app's policies carry them. They are the registry schemas' `handlers.delete.permissions`, without what only a create or
-//! an update needs: passing and writing roles, tagging, creating, encrypting and decrypting. Types whose protection is
+//! an update needs (passing and writing roles, tagging, creating, encrypting and decrypting), and without names that IAM does not know. Types whose protection is
 //! switched off by a patch have what reading and patching calls, too.
 
 /// The actions of a type's delete handler, sorted; `None` for a type that the app's policies know nothing of.
@@ -281,10 +281,10 @@ const TABLE: &[(&str, &[&str])] = &[
     ("AWS::EC2::VPC", &["ec2:DeleteVpc", "ec2:DescribeVpcs"]),
     ("AWS::EC2::VPCCidrBlock", &["ec2:DescribeVpcs", "ec2:DisassociateVpcCidrBlock"]),
     ("AWS::EC2::VPCDHCPOptionsAssociation", &["ec2:AssociateDhcpOptions"]),
-    ("AWS::EC2::VPCEndpoint", &["ec2:DeleteTags", "ec2:DeleteVpcEndpoints", "ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeVpcEndpoints", "ec2:DescribeVpcs", "vpc-lattice:DescribeServiceNetworkVpcEndpointAssociation"]),
+    ("AWS::EC2::VPCEndpoint", &["ec2:DeleteTags", "ec2:DeleteVpcEndpoints", "ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeVpcEndpoints", "ec2:DescribeVpcs"]),
     ("AWS::EC2::VPCEndpointConnectionNotification", &["ec2:DeleteVpcEndpointConnectionNotifications", "ec2:DescribeVpcEndpointConnectionNotifications"]),
     ("AWS::EC2::VPCEndpointService", &["cloudwatch:DeleteInsightRules", "cloudwatch:ListManagedInsightRules", "ec2:DeleteTags", "ec2:DeleteVpcEndpointServiceConfigurations", "ec2:DescribeVpcEndpointServiceConfigurations"]),
-    ("AWS::EC2::VPCEndpointServicePermissions", &["ec2:DeleteVpcEndpointServicePermissions", "ec2:DescribeVpcEndpointServicePermissions", "ec2:ModifyVpcEndpointServicePermissions"]),
+    ("AWS::EC2::VPCEndpointServicePermissions", &["ec2:DescribeVpcEndpointServicePermissions", "ec2:ModifyVpcEndpointServicePermissions"]),
     ("AWS::EC2::VPCGatewayAttachment", &["ec2:DescribeInternetGateways", "ec2:DescribeVpnGateways", "ec2:DetachInternetGateway", "ec2:DetachVpnGateway"]),
     ("AWS::EC2::VPCPeeringConnection", &["ec2:DeleteVpcPeeringConnection", "ec2:DescribeVpcPeeringConnections"]),
     ("AWS::EC2::VPNConnection", &["ec2:DeleteVpnConnection", "ec2:DescribeVpnConnections"]),
@@ -440,7 +440,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("AWS::Lambda::WebFunction", &["lambda:DeleteWebFunction", "lambda:GetWebFunction", "lambda:ListTags"]),
     ("AWS::Lambda::WebFunctionEndpoint", &["lambda:DeleteWebFunctionEndpoint", "lambda:GetWebFunctionEndpoint"]),
     ("AWS::Lambda::WebFunctionRevision", &["lambda:DeleteWebFunctionRevision", "lambda:GetWebFunctionRevision"]),
-    ("AWS::Logs::AccountPolicy", &["logs:DeleteAccountPolicy", "logs:DeleteDataProtectionPolicy", "logs:DeleteIndexPolicy", "logs:DeleteMetricExtractionPolicy", "logs:DeleteSubscriptionFilter", "logs:DeleteTransformer", "logs:DescribeAccountPolicies"]),
+    ("AWS::Logs::AccountPolicy", &["logs:DeleteAccountPolicy", "logs:DeleteDataProtectionPolicy", "logs:DeleteIndexPolicy", "logs:DeleteSubscriptionFilter", "logs:DeleteTransformer", "logs:DescribeAccountPolicies"]),
     ("AWS::Logs::Delivery", &["logs:DeleteDelivery", "logs:ListTagsForResource", "logs:UntagResource"]),
     ("AWS::Logs::DeliveryDestination", &["logs:DeleteDeliveryDestination", "logs:DeleteDeliveryDestinationPolicy"]),
     ("AWS::Logs::DeliverySource", &["logs:DeleteDeliverySource"]),
@@ -460,9 +460,9 @@ const TABLE: &[(&str, &[&str])] = &[
     ("AWS::MSK::Configuration", &["kafka:DeleteConfiguration", "kafka:DescribeConfiguration"]),
     ("AWS::MSK::Replicator", &["kafka:DeleteReplicator", "kafka:DescribeReplicator", "kafka:ListTagsForResource", "kafka:UntagResource", "logs:DeleteLogDelivery", "logs:ListLogDeliveries"]),
     ("AWS::MSK::ServerlessCluster", &["ec2:DeleteVpcEndpoints", "kafka:DeleteCluster", "kafka:DescribeClusterV2"]),
-    ("AWS::MSK::VpcConnection", &["ec2:DeleteVpcEndpoint", "ec2:DeleteVpcEndpoints", "ec2:DescribeVpcEndpointConnections", "ec2:DescribeVpcEndpoints", "kafka:DeleteVpcConnection", "kafka:DescribeVpcConnection", "kms:DescribeKey"]),
+    ("AWS::MSK::VpcConnection", &["ec2:DeleteVpcEndpoints", "ec2:DescribeVpcEndpointConnections", "ec2:DescribeVpcEndpoints", "kafka:DeleteVpcConnection", "kafka:DescribeVpcConnection", "kms:DescribeKey"]),
     ("AWS::MWAA::Environment", &["airflow:DeleteEnvironment", "airflow:GetEnvironment"]),
-    ("AWS::MemoryDB::ACL", &["memorydb:DeleteACL", "memorydb:DescribeACLs", "memorydb:ModifyReplicationGroup"]),
+    ("AWS::MemoryDB::ACL", &["memorydb:DeleteACL", "memorydb:DescribeACLs"]),
     ("AWS::MemoryDB::Cluster", &["memorydb:DeleteCluster", "memorydb:DescribeClusters"]),
     ("AWS::MemoryDB::ParameterGroup", &["memorydb:DeleteParameterGroup"]),
     ("AWS::MemoryDB::Snapshot", &["memorydb:DeleteSnapshot", "memorydb:DescribeSnapshots"]),
@@ -489,7 +489,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ("AWS::OpenSearchServerless::LifecyclePolicy", &["aoss:DeleteLifecyclePolicy"]),
     ("AWS::OpenSearchServerless::SecurityConfig", &["aoss:DeleteSecurityConfig"]),
     ("AWS::OpenSearchServerless::SecurityPolicy", &["aoss:DeleteSecurityPolicy", "aoss:GetSecurityPolicy"]),
-    ("AWS::OpenSearchServerless::VpcEndpoint", &["aoss:BatchGetVpcEndpoint", "aoss:DeleteVpcEndpoint", "ec2:DeleteVpcEndPoints", "ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeVpcEndpoints", "ec2:DescribeVpcs", "route53:ChangeResourceRecordSets", "route53:DeleteHostedZone", "route53:GetChange", "route53:GetHostedZone", "route53:ListHostedZonesByName", "route53:ListHostedZonesByVPC", "route53:ListResourceRecordSets"]),
+    ("AWS::OpenSearchServerless::VpcEndpoint", &["aoss:BatchGetVpcEndpoint", "aoss:DeleteVpcEndpoint", "ec2:DeleteVpcEndpoints", "ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeVpcEndpoints", "ec2:DescribeVpcs", "route53:ChangeResourceRecordSets", "route53:DeleteHostedZone", "route53:GetChange", "route53:GetHostedZone", "route53:ListHostedZonesByName", "route53:ListHostedZonesByVPC", "route53:ListResourceRecordSets"]),
     ("AWS::OpenSearchService::Application", &["es:DeleteApplication", "es:GetApplication"]),
     ("AWS::OpenSearchService::Domain", &["es:DeleteDomain", "es:DescribeDomain"]),
     ("AWS::RAM::Permission", &["ram:DeletePermission", "ram:DeletePermissionVersion"]),
