@@ -2,12 +2,14 @@
 
 use ebb_core::payload::PlanNext;
 use ebb_core::plan::{self, Moment, Weights};
-use ebb_core::{Graph, Millis, Outcome, Refusal, Run, StepResult, catalogue};
+use ebb_core::{Graph, Item, Millis, Outcome, Refusal, Run, StepResult, catalogue};
 
 /// What a wave costs besides its steps: plan, choices, map, warm invocations.
 pub const WAVE_OVERHEAD: Millis = 150;
-/// How long a step waits for a short delete before it answers.
-pub const IN_STEP_WAIT: Millis = 3_000;
+/// Deletes up to this long are over when the call returns.
+const SHORT: Millis = 3_000;
+/// One call of AWS.
+const CALL: Millis = 100;
 /// Steps at the same time.
 pub const CONCURRENCY: usize = 40;
 
@@ -52,6 +54,9 @@ pub struct Teardown {
     pub events: u64,
     /// Time that steps waited for a slower one of their wave, summed over waves in which something else was ready sooner.
     pub drag: Millis,
+    /// Lambda time of the worker.
+    pub worker_ms: Millis,
+    pub looks: u64,
 }
 
 /// Ebb: the planner's own code, with time and deletes modelled.
@@ -81,6 +86,8 @@ pub fn ebb(graph: &Graph, takes: &[Millis]) -> Result<Teardown, Refusal> {
                     let (took, result) = step(&mut began[node], takes[node], *slot, item);
                     shortest = shortest.min(took);
                     *slot += took;
+                    done.worker_ms += took;
+                    done.looks += u64::from(item.look);
                     results.push(result);
                 }
                 let end = slots.into_iter().max().unwrap_or(now);
@@ -100,18 +107,32 @@ pub fn ebb(graph: &Graph, takes: &[Millis]) -> Result<Teardown, Refusal> {
     Ok(done)
 }
 
-/// A step: it issues the delete or looks, and waits a moment for what is nearly done.
-fn step(began: &mut Option<Millis>, takes: Millis, now: Millis, item: &ebb_core::Item) -> (Millis, StepResult) {
-    let look_only = |took| (took, StepResult::new(&item.id, item.step, Outcome::Pending));
+/// A step: it issues the delete or looks, and looks again as the worker does, as long as the planner has patience.
+fn step(began: &mut Option<Millis>, takes: Millis, now: Millis, item: &Item) -> (Millis, StepResult) {
+    let answer = |took, outcome| (took, StepResult::new(&item.id, item.step, outcome));
     if item.look {
-        return look_only(100);
+        return answer(CALL, Outcome::Pending);
     }
+    let fresh = began.is_none();
     let ends = *began.get_or_insert(now) + takes;
     let left = ends.saturating_sub(now);
-    if left <= IN_STEP_WAIT {
-        return (left.max(100), StepResult::new(&item.id, item.step, Outcome::Deleted));
+    // Many short deletes are over when the call returns; others are looked at from time to time.
+    if fresh && left <= SHORT {
+        return answer(left.max(CALL), Outcome::Deleted);
     }
-    look_only(100)
+    let every = (takes.saturating_sub(left) / 60).clamp(1_000, 5_000).min(item.patience_ms.max(1));
+    let seen = left.div_ceil(every) * every;
+    match seen <= item.patience_ms {
+        true => answer(seen + CALL, Outcome::Deleted),
+        false => answer(item.patience_ms / every * every + CALL, Outcome::Pending),
+    }
+}
+
+/// What no planner undercuts.
+pub fn floor(graph: &Graph, takes: &[Millis]) -> Millis {
+    let takes: Vec<Millis> = takes.iter().map(|t| t.max(&CALL) + WAVE_OVERHEAD).collect();
+    let looks = graph.nodes().iter().any(|n| catalogue::lookup(&n.row.resource_type, false).looked_at);
+    critical_path(graph, &takes) + if looks { CALL + WAVE_OVERHEAD } else { 0 }
 }
 
 fn run() -> Run {
