@@ -421,7 +421,10 @@ mod tests {
             let (p50, p90) = (entry.left(0.0, 0.5), entry.left(0.0, 0.9));
             assert!((p50 - entry.p50_s).abs() < 1e-6 * p50, "{} {p50}", entry.resource_type);
             assert!((p90 - entry.p90_s.max(entry.p50_s * 1.1)).abs() < 1e-6 * p90, "{} {p90}", entry.resource_type);
-            assert!((entry.left(p50, 0.8) - (p90 - p50)).abs() < 1e-6 * p90, "of those left at p50, four in five are gone at p90");
+            assert!(
+                (entry.left(p50, 0.8) - (p90 - p50)).abs() < 1e-6 * p90,
+                "of those left at p50, four in five are gone at p90"
+            );
             assert!(entry.left(10.0 * p90, 0.5) > entry.left(p90, 0.5), "{}", entry.resource_type);
         }
         assert_eq!(NOTHING.left(0.0, 0.9), 0.0);

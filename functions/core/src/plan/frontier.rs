@@ -135,11 +135,8 @@ fn guard(record: &mut RunRecord) {
     let named: Vec<String> = guarded.iter().take(8).map(|(id, reason)| format!("{} ({reason})", text::display(id))).collect();
     let more = guarded.len().saturating_sub(named.len());
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let message = format!(
-        "guards refuse before the first delete: {}{more}. {}",
-        text::cut(&named.join("; "), 800),
-        what_helps(&guarded)
-    );
+    let message =
+        format!("guards refuse before the first delete: {}{more}. {}", text::cut(&named.join("; "), 800), what_helps(&guarded));
     record.refusal = Some(Refusal::new(Ending::Refused, message));
 }
 
@@ -156,7 +153,9 @@ fn what_helps(guarded: &[(String, String)]) -> &'static str {
 /// Everything whose dependents are settled without blocking it.
 fn free<'g>(record: &RunRecord, graph: &'g Graph, standings: &[Standing]) -> Vec<(usize, &'g str)> {
     with_status(record, graph, Status::Waiting)
-        .filter(|(n, node, _)| !node.row.is_nested_stack() && graph.needed_by(*n).iter().all(|&by| standings[by] == Standing::Free))
+        .filter(|(n, node, _)| {
+            !node.row.is_nested_stack() && graph.needed_by(*n).iter().all(|&by| standings[by] == Standing::Free)
+        })
         .map(|(n, node, _)| (n, node.id.as_str()))
         .collect()
 }

@@ -16,7 +16,7 @@ use crate::status::Status;
 const SHORTEST: f64 = 1.0;
 const LONGEST: f64 = 120.0;
 /// A look costs as much as so many seconds of waiting for nothing.
-const LOOK_COST: f64 = 0.15;
+const LOOK_COST: f64 = 0.3;
 /// The share of the typical time before which nobody looks.
 const FIRST_LOOK: f64 = 0.3;
 /// The share of its slack that a delete may be gone unnoticed.
@@ -168,7 +168,8 @@ pub(super) struct Outlook<'a> {
 impl<'a> Outlook<'a> {
     pub(super) fn of(record: &'a RunRecord, graph: &'a Graph, weights: &'a Weights) -> Self {
         let mut outlook = Outlook { record, graph, weights, longest: 0.0 };
-        let open = (0..graph.nodes().len()).filter_map(|n| outlook.resource(n).filter(|r| !r.status.is_settled()).map(|r| (n, r)));
+        let open =
+            (0..graph.nodes().len()).filter_map(|n| outlook.resource(n).filter(|r| !r.status.is_settled()).map(|r| (n, r)));
         outlook.longest = open.map(|(n, resource)| outlook.left(n, resource)).fold(0.0, f64::max);
         outlook
     }

@@ -72,8 +72,13 @@ fn a_delete_about_to_end_is_waited_for_inside_the_step() {
 // A wave is over when its slowest step is: nobody waits longer than what holds others up can bear.
 #[test]
 fn nobody_waits_at_the_cost_of_the_critical_path() {
-    let rows = json!([["Nat", NAT, null, {}, ["Vpc"]], ["Vpc", "AWS::EC2::VPC"], ["Slow", NAT], ["Queue", QUEUE, null, {}, ["Db"]],
-        ["Db", "AWS::RDS::DBInstance"]]);
+    let rows = json!([
+        ["Nat", NAT, null, {}, ["Vpc"]],
+        ["Vpc", "AWS::EC2::VPC"],
+        ["Slow", NAT],
+        ["Queue", QUEUE, null, {}, ["Db"]],
+        ["Db", "AWS::RDS::DBInstance"]
+    ]);
     let patience = patience(rows, &[("Nat", 90), ("Queue", 0)]);
     assert!(patience[0] <= 1_000, "the queue goes within a second, and the database behind it is what the run waits for");
     assert_eq!(patience[1], 25_000, "the gateway has six minutes of slack");
