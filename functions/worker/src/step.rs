@@ -83,7 +83,7 @@ pub(crate) async fn step(request: &StepRequest, key: &StackKey, logical_id: &str
         memo = told.clone().or(memo);
         // What is not written down yet is not kept from it for long.
         let until = started + if memo == item.memo { patience } else { patience.min(SOFT_BUDGET) };
-        let fits = wait.is_zero() || (patience > 0 && clock.now() + millis(wait) <= until);
+        let fits = look_again.is_zero() || (!wait.is_zero() && clock.now() + millis(wait) <= until);
         if write_down || !has_time || !fits {
             return StepResult { code: error, ..of_step(blank, &resource, answer, memo) };
         }

@@ -40,6 +40,9 @@ pub(super) fn results(record: &mut RunRecord, graph: &Graph, asked: u64, results
 /// When each row that became pending is looked at again: asked when all results are in, for the slack of one depends on
 /// the others.
 pub(super) fn look_times(record: &mut RunRecord, graph: &Graph, weights: &Weights, pending: Vec<(usize, Asked)>) {
+    if pending.is_empty() {
+        return;
+    }
     let outlook = Outlook::of(record, graph, weights);
     let slacks: Vec<f64> = pending.iter().map(|&(node, _)| outlook.slack(node)).collect();
     let (at, step) = (record.at, record.step);

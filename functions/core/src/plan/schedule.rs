@@ -158,8 +158,9 @@ fn turns(known: &[Entry], behind: &[f64]) -> Vec<f64> {
 
 /// How the run stands in time.
 pub(super) struct Outlook<'a> {
-    record: &'a RunRecord,
-    graph: &'a Graph,
+    at: Millis,
+    /// What the record knows of each node.
+    resources: Vec<Option<&'a ResourceRecord>>,
     weights: &'a Weights,
     /// Likely seconds to the end of the run.
     longest: f64,
@@ -167,20 +168,20 @@ pub(super) struct Outlook<'a> {
 
 impl<'a> Outlook<'a> {
     pub(super) fn of(record: &'a RunRecord, graph: &'a Graph, weights: &'a Weights) -> Self {
-        let mut outlook = Outlook { record, graph, weights, longest: 0.0 };
-        let open =
-            (0..graph.nodes().len()).filter_map(|n| outlook.resource(n).filter(|r| !r.status.is_settled()).map(|r| (n, r)));
+        let resources: Vec<_> = graph.nodes().iter().map(|node| record.resources.get(&node.id)).collect();
+        let mut outlook = Outlook { at: record.at, resources, weights, longest: 0.0 };
+        let open = outlook.resources.iter().enumerate().filter_map(|(n, r)| Some((n, r.filter(|r| !r.status.is_settled())?)));
         outlook.longest = open.map(|(n, resource)| outlook.left(n, resource)).fold(0.0, f64::max);
         outlook
     }
 
     fn resource(&self, node: usize) -> Option<&'a ResourceRecord> {
-        self.record.resources.get(&self.graph.nodes()[node].id)
+        self.resources.get(node).copied().flatten()
     }
 
     /// Seconds since the delete began.
     fn elapsed(&self, resource: &ResourceRecord) -> f64 {
-        if resource.started_at == 0 { 0.0 } else { seconds(self.record.at.saturating_sub(resource.started_at)) }
+        if resource.started_at == 0 { 0.0 } else { seconds(self.at.saturating_sub(resource.started_at)) }
     }
 
     /// Seconds from now until the last resource that the node holds up is likely gone.
@@ -198,7 +199,7 @@ impl<'a> Outlook<'a> {
     /// it, and no longer than the others can do without the wave's end.
     pub(super) fn patience(&self, wave: &[usize]) -> Vec<Millis> {
         let pending = |&n: &usize| self.resource(n).is_some_and(|r| r.status == Status::Pending);
-        let outside = (0..self.graph.nodes().len()).filter(pending).map(|n| self.bears(n)).fold(f64::MAX, f64::min);
+        let outside = (0..self.resources.len()).filter(pending).map(|n| self.bears(n)).fold(f64::MAX, f64::min);
         let bears: Vec<f64> = wave.iter().map(|&n| self.bears(n)).collect();
         // The least of all others is the least of all, but for the one that is it.
         let least = (0..bears.len()).min_by(|&a, &b| bears[a].total_cmp(&bears[b]));
@@ -225,7 +226,7 @@ impl<'a> Outlook<'a> {
             Status::InFlight if self.weights.behind[node] > 0.0 => {
                 self.weights.known[node].left(self.elapsed(resource), EARLY) + slack
             }
-            Status::Pending => seconds(resource.look_at.saturating_sub(self.record.at)) + slack,
+            Status::Pending => seconds(resource.look_at.saturating_sub(self.at)) + slack,
             _ => f64::MAX,
         }
     }
@@ -241,7 +242,7 @@ impl<'a> Outlook<'a> {
             return most;
         }
         // Looked at a little ahead of its time, to save a wait: then at least until that time.
-        match resource.look_at.saturating_sub(self.record.at) {
+        match resource.look_at.saturating_sub(self.at) {
             0 => 0.0,
             early => (seconds(early) + SHORTEST).min(most),
         }
