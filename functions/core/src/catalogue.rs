@@ -355,7 +355,7 @@ static TABLE: &[Entry] = &[
     entry("AWS::RDS::OptionGroup", 3.0, 10.0, 30),
     entry("AWS::Redshift::Cluster", 360.0, 900.0, 60),
     entry("AWS::Route53::HealthCheck", 3.0, 8.0, 30),
-entry("AWS::Route53::HostedZone", 2.0, 5.0, 30).looked_at(),
+    entry("AWS::Route53::HostedZone", 2.0, 5.0, 30).looked_at(),
     entry("AWS::Route53::RecordSet", 2.0, 8.0, 30).paced(RECORD_SETS),
     entry("AWS::Route53Resolver::ResolverEndpoint", 90.0, 240.0, 30),
     entry("AWS::Route53Resolver::ResolverRule", 5.0, 20.0, 30),
