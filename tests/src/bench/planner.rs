@@ -1,6 +1,8 @@
 //! How long one plan takes, and how that grows with the stack: graph, weights, decision, items and the record as JSON, as
 //! the planner does it for every wave. Wall time; the growth exponent is what a machine does not change.
 
+#![allow(clippy::disallowed_methods, reason = "what is measured is real time")]
+
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -12,9 +14,10 @@ use serde_json::{Map, Value, json};
 
 use super::makespan;
 
-/// Shapes of stacks.
-const SHAPES: [(&str, fn(usize, &mut fastrand::Rng) -> Map<String, Value>); 4] =
-    [("chains", chains), ("wide", wide), ("random", random), ("vpc", vpc)];
+/// Makes the rows of a stack of so many resources.
+type Shape = fn(usize, &mut fastrand::Rng) -> Map<String, Value>;
+
+const SHAPES: [(&str, Shape); 4] = [("chains", chains), ("wide", wide), ("random", random), ("vpc", vpc)];
 const SIZES: [usize; 4] = [10, 100, 1_000, 10_000];
 
 /// One size of one shape.
