@@ -60,9 +60,12 @@ soak: ## many lives of the whole system in a modelled world that fails in every 
 model: ## the lock, model-checked: every order of two runs, keeper, cdkd and operator
 	@cargo run --quiet --package ebb-tests --bin model
 
+PROFILE ?= dev
 .PHONY: bench
-bench: ## how close a teardown comes to its critical path, on the graphs of real stacks
-	@cargo run --quiet --package ebb-tests --bin bench
+bench: setup ## makespan, planner time, S3 requests, start of the functions: tables, and bench/*.json beside the builds; PROFILE=release
+	@cargo run --quiet --profile $(PROFILE) --package ebb-tests --bin bench
+	@cargo build --quiet --profile $(PROFILE) --package ebb-tests --bin bare
+	@$(PYTHON) tests/start "$(CARGO_TARGET_DIR)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))"
 
 .PHONY: mutants
 mutants: setup ## rules of a teardown broken on purpose, one by one: a test must notice each; ONLY=<names from tests/mutants/mutants.toml>

@@ -3,6 +3,9 @@
 
 use std::time::Duration;
 
+use crate::Millis;
+use crate::state::Row;
+
 /// One type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Entry {
@@ -16,12 +19,59 @@ pub struct Entry {
     pub deadline_min: u64,
     /// Whether its protection or data guard can be looked at before the first delete.
     pub looked_at: bool,
+    /// How many deletes an account's quota lets begin.
+    pub pace: Option<Pace>,
+}
+
+/// A quota of an account: so many deletes begin within so much time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// What shares the quota.
+    pub key: &'static str,
+    /// Deletes.
+    pub most: usize,
+    /// Milliseconds.
+    pub per_ms: Millis,
 }
 
 impl Entry {
     /// The typical time to gone.
     pub fn typical(&self) -> Duration {
         Duration::from_secs_f64(self.p50_s)
+    }
+
+    /// Seconds until it is gone with that chance, when it is not gone after `elapsed` seconds. Times are taken for
+    /// log-logistic through both percentiles: the tail is long, and all that is asked of it can be written down.
+    pub fn left(&self, elapsed: f64, chance: f64) -> f64 {
+        if self.p50_s <= 0.0 {
+            return 0.0;
+        }
+        let odds = (1.0 + self.odds(elapsed)) / (1.0 - chance.min(0.999)) - 1.0;
+        (self.p50_s * odds.powf(1.0 / self.steepness()) - elapsed).max(0.0)
+    }
+
+    /// How likely it is to go in the next second, when it is not gone after `elapsed`.
+    pub fn hazard(&self, elapsed: f64) -> f64 {
+        let odds = self.odds(elapsed);
+        self.steepness() / elapsed.max(0.1) * odds / (1.0 + odds)
+    }
+
+    /// Odds that it is gone within `elapsed` seconds.
+    fn odds(&self, elapsed: f64) -> f64 {
+        if self.p50_s <= 0.0 {
+            return f64::MAX;
+        }
+        (elapsed.max(0.0) / self.p50_s).powf(self.steepness())
+    }
+
+    /// Nine to one at the ninetieth percentile, one to one at the fiftieth.
+    fn steepness(&self) -> f64 {
+        9f64.ln() / (self.p90_s / self.p50_s).max(1.1).ln()
+    }
+
+    /// Whether the table does not know the type.
+    pub fn is_unknown(&self) -> bool {
+        self.resource_type.is_empty()
     }
 
     /// When to give up (cdkd: 30 minutes, more for slow types).
@@ -33,10 +83,15 @@ impl Entry {
     const fn looked_at(self) -> Self {
         Entry { looked_at: true, ..self }
     }
+
+    /// Its deletes begin at that pace.
+    const fn paced(self, pace: Pace) -> Self {
+        Entry { pace: Some(pace), ..self }
+    }
 }
 
 const fn entry(resource_type: &'static str, p50_s: f64, p90_s: f64, deadline_min: u64) -> Entry {
-    Entry { resource_type, p50_s, p90_s, deadline_min, looked_at: false }
+    Entry { resource_type, p50_s, p90_s, deadline_min, looked_at: false, pace: None }
 }
 
 /// Every type that is known, sorted by name.
@@ -44,8 +99,17 @@ pub fn entries() -> &'static [Entry] {
     TABLE
 }
 
-/// A type that the table does not know: Cloud Control, a few seconds.
-const UNKNOWN: Entry = entry("", 5.0, 15.0, 30);
+/// Quotas of API Gateway for control plane operations.
+const REST_APIS: Pace = Pace { key: "DeleteRestApi", most: 1, per_ms: 30_000 };
+const API_ACCOUNT: Pace = Pace { key: "UpdateAccount", most: 1, per_ms: 20_000 };
+const API_RESOURCES: Pace = Pace { key: "DeleteResource", most: 5, per_ms: 1_000 };
+/// Route 53 takes five requests a second from an account; a record's delete reads the zone and changes it.
+const RECORD_SETS: Pace = Pace { key: "ChangeResourceRecordSets", most: 2, per_ms: 1_000 };
+
+/// A type that the table does not know: Cloud Control, a few seconds. The look says whether anything can delete it at all.
+const UNKNOWN: Entry = entry("", 5.0, 15.0, 30).looked_at();
+/// A row that is not deleted by itself.
+pub(crate) const NOTHING: Entry = entry("", 0.0, 0.0, 30);
 /// Every `Custom::…` type.
 const CUSTOM: &str = "Custom::*";
 
@@ -59,13 +123,18 @@ pub fn lookup(resource_type: &str, in_vpc: bool) -> Entry {
     find(name).unwrap_or(UNKNOWN)
 }
 
+/// What is known of a row's type.
+pub fn of(row: &Row) -> Entry {
+    lookup(&row.resource_type, row.properties.contains_key("VpcConfig"))
+}
+
 /// Sorted by type. Seconds are estimates of practice for small resources in one region. Minutes of a custom resource: three
 /// deliveries, each with an hour to answer; of a volume, a Redshift cluster and a replication group: an hour for the final
 /// snapshot besides; of a function and its versions: the replicas of Lambda@Edge.
 #[rustfmt::skip]
 static TABLE: &[Entry] = &[
     entry("AWS::AmazonMQ::Broker", 240.0, 600.0, 60),
-    entry("AWS::ApiGateway::Account", 1.0, 20.0, 30),
+    entry("AWS::ApiGateway::Account", 1.0, 20.0, 30).paced(API_ACCOUNT),
     entry("AWS::ApiGateway::ApiKey", 3.0, 8.0, 30),
     entry("AWS::ApiGateway::Authorizer", 1.0, 5.0, 30),
     entry("AWS::ApiGateway::BasePathMapping", 3.0, 8.0, 30),
@@ -75,8 +144,8 @@ static TABLE: &[Entry] = &[
     entry("AWS::ApiGateway::Method", 1.0, 8.0, 30),
     entry("AWS::ApiGateway::Model", 3.0, 8.0, 30),
     entry("AWS::ApiGateway::RequestValidator", 3.0, 8.0, 30),
-    entry("AWS::ApiGateway::Resource", 1.0, 10.0, 30),
-    entry("AWS::ApiGateway::RestApi", 5.0, 120.0, 30),
+    entry("AWS::ApiGateway::Resource", 1.0, 10.0, 30).paced(API_RESOURCES),
+    entry("AWS::ApiGateway::RestApi", 5.0, 120.0, 30).paced(REST_APIS),
     entry("AWS::ApiGateway::Stage", 1.0, 6.0, 30),
     entry("AWS::ApiGateway::UsagePlan", 3.0, 8.0, 30),
     entry("AWS::ApiGatewayV2::Api", 1.0, 3.0, 30),
@@ -289,7 +358,7 @@ static TABLE: &[Entry] = &[
     entry("AWS::Redshift::Cluster", 360.0, 900.0, 140),
     entry("AWS::Route53::HealthCheck", 3.0, 8.0, 30),
     entry("AWS::Route53::HostedZone", 2.0, 5.0, 30).looked_at(),
-    entry("AWS::Route53::RecordSet", 2.0, 8.0, 30),
+    entry("AWS::Route53::RecordSet", 2.0, 8.0, 30).paced(RECORD_SETS),
     entry("AWS::Route53Resolver::ResolverEndpoint", 90.0, 240.0, 30),
     entry("AWS::Route53Resolver::ResolverRule", 5.0, 20.0, 30),
     entry("AWS::S3::AccessPoint", 3.0, 8.0, 30),
@@ -347,6 +416,25 @@ mod tests {
     fn the_table_is_sorted_and_unique() {
         assert!(TABLE.windows(2).all(|w| w[0].resource_type < w[1].resource_type));
         assert!(TABLE.iter().all(|e| e.p50_s <= e.p90_s));
+    }
+
+    // The curve goes through both percentiles, and what lasts is expected to last.
+    #[test]
+    fn times_left_follow_the_percentiles() {
+        for entry in TABLE.iter().filter(|e| e.p50_s > 0.0) {
+            let (p50, p90) = (entry.left(0.0, 0.5), entry.left(0.0, 0.9));
+            assert!((p50 - entry.p50_s).abs() < 1e-6 * p50, "{} {p50}", entry.resource_type);
+            assert!((p90 - entry.p90_s.max(entry.p50_s * 1.1)).abs() < 1e-6 * p90, "{} {p90}", entry.resource_type);
+            assert!(
+                (entry.left(p50, 0.8) - (p90 - p50)).abs() < 1e-6 * p90,
+                "of those left at p50, four in five are gone at p90"
+            );
+            assert!(entry.left(10.0 * p90, 0.5) > entry.left(p90, 0.5), "{}", entry.resource_type);
+        }
+        assert_eq!(NOTHING.left(0.0, 0.9), 0.0);
+        // The hazard is what the curve loses.
+        let nat = lookup("AWS::EC2::NatGateway", false);
+        assert!((nat.left(90.0, nat.hazard(90.0) * 0.01) - 0.01).abs() < 1e-4);
     }
 
     #[test]
