@@ -92,6 +92,7 @@ impl Executions for Outside {
             started_at: found.started_at,
             running: running || stale,
             redriven: found.redrives > 0,
+            end: None,
         };
         drop(all);
         if stale {
@@ -219,7 +220,7 @@ impl Fleet {
                 rails,
                 home_region: Some("us-east-1".into()),
             })),
-            _ => Container::Finalizer(Arc::new(ebb_finalizer::Deps { world })),
+            _ => Container::Finalizer(Arc::new(ebb_finalizer::Deps { world, app: "ebb".into() })),
         }
     }
 
