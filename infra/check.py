@@ -211,23 +211,35 @@ def check_template(name):
             yield f"{key}: every function has a Timeout of 60 seconds; the drain relies on it"
 
 
+OPTIONS = {"removeProtection", "deleteData", "skipGuarded", "skipFinalSnapshot", "purgeEvents", "lockWait"}
+REQUEST = OPTIONS | {"stack", "region", "confirm", "dryRun", "bucket", "prefix", "target", "allowNestedChild"}
+SWEEP = OPTIONS | {"name", "select", "confirm", "dryRun", "accounts", "target", "bucket", "prefix"}
+OTHER = {"force-unlock": {"action", "stack", "region", "bucket", "prefix", "target"}, "stop": {"executionArn", "error", "cause"}}
+
+
+def requests(path):
+    """What an event file asks for: itself, or the details of the events that it lists."""
+    event = json.loads(path.read_text())
+    return [json.loads(entry["Detail"]) for entry in event] if isinstance(event, list) else [event]
+
+
 def check_events():
-    fields = {"stack", "region", "confirm", "dryRun", "bucket", "prefix", "target", "removeProtection", "deleteData", "skipGuarded",
-              "skipFinalSnapshot", "allowNestedChild", "purgeEvents", "lockWait"}
-    other = {"force-unlock": {"action", "stack", "region", "bucket", "prefix", "target"}, "stop": {"executionArn", "error", "cause"}}
     readme = (EVENTS / "README.md").read_text()
     for path in sorted(EVENTS.glob("*.json")):
+        if f"`{path.name}`" not in readme:
+            yield f"{path.name}: not in events/README.md"
+        is_sweep = path.stem.startswith("sweep")
+        fields = OTHER.get(path.stem) or (SWEEP if is_sweep else REQUEST)
         try:
-            event = json.loads(path.read_text())
+            asked = requests(path)
         except ValueError as error:
             yield f"{path.name}: {error}"
             continue
-        for unknown in event.keys() - other.get(path.stem, fields):
-            yield f"{path.name}: unknown field {unknown}"
-        if path.stem not in other and not event.get("dryRun") and event.get("confirm") != event.get("stack"):
-            yield f"{path.name}: confirm is not the stack's name"
-        if f"`{path.name}`" not in readme:
-            yield f"{path.name}: not in events/README.md"
+        for request in asked:
+            yield from (f"{path.name}: unknown field {unknown}" for unknown in request.keys() - fields)
+            named = request.get("name" if is_sweep else "stack")
+            if path.stem not in OTHER and not request.get("dryRun") and request.get("confirm") != named:
+                yield f"{path.name}: confirm is not the name of what goes"
 
 
 def main():

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from bed import Bed, seed
+from bed.strict_events import target_input
 
 from app import ROOT, App, error, message, outcome
 
@@ -102,3 +103,97 @@ def test_without_its_external_id_the_role_is_not_to_be_had(strict_rights: App, t
     assert "somebody-else" not in message(found)
     keys = [o["Key"] for o in target.client("s3").list_objects_v2(Bucket=STATE, Prefix=f"cdkd/{target.name}/")["Contents"]]
     assert [key for key in keys if "/deployments/" not in key] == [f"cdkd/{target.name}/{target.region}/state.json"]
+
+
+# ---- requests by event: EventBridge says who asks
+
+
+def delivered(app: App, account: str, detail: dict[str, Any]) -> dict[str, Any]:
+    """A teardown as the rule starts it for an event that `account` sent, from start to end."""
+    (target,) = app.bed.client("events").list_targets_by_rule(Rule="ebb-requested", EventBusName="ebb")["Targets"]
+    assert target["Arn"] == app.outputs["TeardownStateMachineArn"]
+    event = {
+        "version": "0", "id": "6a7e8feb-b491-4cf7-a9f1-bf3703467718", "detail-type": "Ebb Teardown Requested", "source": "pipeline.orders",
+        "account": account, "time": "2026-11-30T12:00:00Z", "region": "us-east-1", "resources": [], "detail": detail,
+    }
+    return app.run(json.loads(target_input(target, event)))
+
+
+def test_an_account_asks_for_its_own_stack_and_for_nobody_elses(strict_rights: App, target: Elsewhere) -> None:
+    rewritten(target)
+    home = seed.StackBuilder(strict_rights.bed, "AtHome")
+    seed.queue(home, "Jobs")
+    home.write()
+    before = [entry["Key"] for entry in target.client("s3").list_objects_v2(Bucket=STATE)["Contents"]]
+    mark = strict_rights.bed.mark()
+    for account, request in (
+        ("310987654321", REQUEST),
+        ("000000000000", REQUEST),
+        (OTHER, {"stack": home.name, "region": home.region, "confirm": home.name}),
+    ):
+        found = delivered(strict_rights, account, request)
+        assert error(found) == ("FAILED", "Refused"), found
+        assert message(found).startswith("TrustedRequesters: ") and account in message(found)
+    assert [e for e in strict_rights.bed.journal(agent="rust", since=mark) if e["service"] not in ("sts", "logs")] == []
+    assert [entry["Key"] for entry in target.client("s3").list_objects_v2(Bucket=STATE)["Contents"]] == before
+    assert home.survivors() == ["Jobs"]
+
+    forged = delivered(strict_rights, "310987654321", {**REQUEST, "requestedBy": OTHER})
+    assert error(forged) == ("FAILED", "InvalidRequest") and "`requestedBy`" in message(forged)
+    assert outcome(delivered(strict_rights, OTHER, REQUEST)) == ("SUCCEEDED", "Deleted")
+
+
+# ---- what is missing is named, and what is done stays in its account
+
+
+def remade(target: Elsewhere) -> None:
+    """The stack again, with its resources."""
+    target.rows.clear()
+    seed.queue(target, "Jobs")
+    seed.parameter(target, "First")
+    rewritten(target)
+
+
+def test_a_missing_permission_is_named(strict_rights: App, target: Elsewhere) -> None:
+    remade(target)
+    iam = target.client("iam")
+    deny = {"Version": "2012-10-17", "Statement": [{"Effect": "Deny", "Action": "sqs:DeleteQueue", "Resource": "*"}]}
+    iam.put_role_policy(RoleName="ebb-target", PolicyName="deny", PolicyDocument=json.dumps(deny))
+    try:
+        found = strict_rights.run(REQUEST)
+    finally:
+        iam.delete_role_policy(RoleName="ebb-target", PolicyName="deny")
+    assert error(found) == ("FAILED", "Partial"), found
+    key = found["cause"]["report"]["json"].removeprefix(f"s3://{STATE}/").replace(".report.json", ".json")
+    record = json.loads(target.client("s3").get_object(Bucket=STATE, Key=key)["Body"].read())
+    row = record["resources"][f"{target.name}/Jobs"]
+    assert row["code"] == "Denied" and "sqs:DeleteQueue" in row["reason"], row
+    assert outcome(strict_rights.run(REQUEST)) == ("SUCCEEDED", "Deleted"), "once it is granted the next run goes on"
+
+
+def test_a_sweep_works_in_the_accounts_of_its_roster_and_only_there(strict_rights: App, target: Elsewhere) -> None:
+    remade(target)
+    home = seed.StackBuilder(strict_rights.bed, target.name)
+    seed.queue(home, "Jobs")
+    home.write()
+    objects = strict_rights.versions()
+    mark = strict_rights.bed.mark()
+    entry = {"account": OTHER, "roleArn": ROLE, "externalId": REQUEST["target"]["externalId"], "regions": [target.region]}
+    found = strict_rights.sweep({"name": "roster", "confirm": "roster", "select": {"names": ["*"]}, "accounts": [entry]})
+    assert denied(strict_rights, mark) == []
+    assert outcome(found) == ("SUCCEEDED", "Deleted")
+    (place,) = found["output"]["places"]
+    assert place["account"] == OTHER and place["report"].startswith(f"s3://{STATE}/ebb/sweeps/")
+    assert strict_rights.versions() == objects, "nothing was written at home"
+    assert home.survivors() == ["Jobs"]
+    assert not target.client("sqs").list_queues().get("QueueUrls")
+
+
+def test_an_account_that_cannot_be_reached_does_not_hide_the_others(strict_rights: App, target: Elsewhere) -> None:
+    remade(target)
+    good = {"account": OTHER, "roleArn": ROLE, "externalId": REQUEST["target"]["externalId"], "regions": [target.region]}
+    bad = {**good, "externalId": "somebody-else"}
+    found = strict_rights.sweep({"name": "roster", "confirm": "roster", "select": {"names": ["*"]}, "accounts": [bad, good]})
+    assert error(found) == ("FAILED", "Partial"), found
+    assert [place["error"] for place in found["output"]["places"]] == ["AccessDenied", None]
+    assert list(found["output"]["counts"].values())[:2] == [1, 1] and "somebody-else" not in json.dumps(found["cause"])
