@@ -33,7 +33,7 @@ pub struct Counts {
     pub failed: usize,
     /// Not begun, because a stack that reads values of it stayed.
     pub held: usize,
-    /// Not begun, because the sweep ended before.
+    /// Not begun, or not heard of, because the sweep ended before.
     pub waiting: usize,
     /// Not chosen.
     pub left: usize,
@@ -115,7 +115,7 @@ fn message(total: &Counts, unread: usize, result: Ending) -> String {
         (total.deleted, "deleted"),
         (total.failed, "failed"),
         (total.held, "held by a stack that stayed"),
-        (total.waiting, "not begun"),
+        (total.waiting, "not begun or not heard of"),
         (unread, "places that could not be read"),
     ];
     let said: Vec<String> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
@@ -191,6 +191,10 @@ fn row(chosen: &Chosen, row: Option<&Row>, selection: &Selection) -> Value {
         Some((Status::Held, _, by)) => {
             value["result"] = "Held".into();
             value["message"] = format!("{} reads values of it and stayed", by.unwrap_or("a stack")).into();
+        }
+        Some((Status::Running, ..)) => {
+            value["result"] = "NotHeard".into();
+            value["message"] = "its teardown was started; how it ended its own execution and report say".into();
         }
         _ => value["result"] = "NotBegun".into(),
     }

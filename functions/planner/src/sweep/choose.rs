@@ -1,11 +1,15 @@
-//! Which stacks of a place: everything that has state there is read once, the candidates' whole trees a second time.
+//! Which stacks of a place: everything that has state there is read once, the candidates' whole trees a second time. A
+//! stack that the bucket does not give out is left for another sweep.
+
+use std::future::Future;
+use std::time::Duration;
 
 use ebb_core::plan::Weights;
 use ebb_core::state::Layout;
 use ebb_core::sweep::payload::{SelectRequest, Selected};
 use ebb_core::sweep::select::{Forecast, Seen, Selection, Tree, pick, settle, trees};
 use ebb_core::sweep::{Found, Place, Sweep};
-use ebb_core::{Ending, Refusal};
+use ebb_core::{Clock, Ending, Refusal};
 use ebb_store::lambda::Failure;
 use ebb_store::record_file::{RecordWriteError, claim};
 use ebb_store::{Bucket, ListedStack, at_once, list_stacks};
@@ -70,7 +74,8 @@ async fn find(sweep: &Sweep, place: &Place, deps: &Deps) -> Result<Found, Refusa
 
 async fn select(sweep: &Sweep, place: &Place, found: &Found, bucket: &dyn Bucket, deps: &Deps) -> Result<Selection, Refusal> {
     let listed = list_stacks(bucket, &place.prefix).await.map_err(|error| error.refusal())?;
-    let seen = at_once(listed.into_iter().map(|listed| look(bucket, listed, place.select.due_tag.as_deref()))).await;
+    let clock = &*deps.world.clock;
+    let seen = at_once(listed.into_iter().map(|listed| look(bucket, clock, listed, place.select.due_tag.as_deref()))).await;
     let trees = trees(seen.into_iter().flatten().collect());
     let (picked, left) = pick(&trees, &place.select, sweep.timestamp);
     let judge = |n: usize| {
@@ -78,19 +83,33 @@ async fn select(sweep: &Sweep, place: &Place, found: &Found, bucket: &dyn Bucket
         async move { (n, judged(sweep, place, found, bucket, one, deps).await) }
     };
     let judged = at_once(picked.into_iter().map(judge)).await;
-    // Nothing is known of a stack whose bucket did not answer: the whole is tried again.
-    if let Some((_, Err(refusal))) = judged.iter().find(|(_, verdict)| matches!(verdict, Err(r) if r.ending == Ending::Error)) {
-        return Err(refusal.clone());
-    }
     Ok(settle(sweep, &place.select, &trees, judged, left))
 }
 
+/// How often a state is asked for before its stack is left for another sweep.
+const TRIES: u32 = 4;
+
+/// An answer, unless the bucket gives none however often it is asked.
+async fn patiently<T, F: Future<Output = Result<T, Refusal>>>(clock: &dyn Clock, ask: impl Fn() -> F) -> Result<T, Refusal> {
+    let mut tried = 1;
+    loop {
+        match ask().await {
+            Err(refusal) if refusal.ending == Ending::Error && tried < TRIES => {
+                clock.sleep(Duration::from_millis(250 << tried)).await;
+                tried += 1;
+            }
+            answer => return answer,
+        }
+    }
+}
+
 /// What a listed state says; `None` when it went away in between.
-async fn look(bucket: &dyn Bucket, listed: ListedStack, due_tag: Option<&str>) -> Option<Seen> {
+async fn look(bucket: &dyn Bucket, clock: &dyn Clock, listed: ListedStack, due_tag: Option<&str>) -> Option<Seen> {
     let layout = if listed.legacy { Layout::Legacy } else { Layout::Regional };
-    match bucket.get(&listed.key).await {
+    let get = || async { bucket.get(&listed.key).await.map_err(|error| error.refusal()) };
+    match patiently(clock, get).await {
         Ok(object) => object.map(|object| Seen::of(listed.stack, listed.region, &object.body, layout, due_tag)),
-        Err(error) => Some(Seen::unread(listed.stack, listed.region, error.refusal())),
+        Err(refusal) => Some(Seen::unread(listed.stack, listed.region, refusal)),
     }
 }
 
@@ -104,7 +123,7 @@ async fn judged(
     deps: &Deps,
 ) -> Result<Forecast, Refusal> {
     let run = run_of(sweep, place, found, &one.stack, &one.region);
-    let survey = tree(bucket, &run, &deps.rails, false).await?;
+    let survey = patiently(&*deps.world.clock, || tree(bucket, &run, &deps.rails, false)).await?;
     let survey = survey.ok_or_else(|| Refusal::new(Ending::StackNotFound, "it went away while the stacks were chosen"))?;
     Ok(Forecast {
         resources: survey.files.values().map(|file| file.doc.resource_count()).sum(),

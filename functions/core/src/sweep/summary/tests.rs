@@ -86,6 +86,17 @@ fn what_nothing_is_known_of_is_not_called_done() {
     assert_eq!(output["stacks"][0]["result"], "NotBegun");
 }
 
+/// The sweep may lose sight of a teardown that it has started: that is neither done nor not begun.
+#[test]
+fn a_teardown_that_was_started_and_not_heard_of_is_told_so() {
+    let selection = selection(&[stack("Alone")], &everything());
+    let groups = vec![Group::begin(&selection, 0).advance(&[], false)];
+    let selected = Selected { chosen: 1, groups: 1, ..Selected::default() };
+    let (result, output) = summary(&sweep(everything(), false), &[PlaceOutcome { selected, read: Some((selection, groups)) }]);
+    assert_eq!((result, &output["stacks"][0]["result"]), (Ending::Partial, &json!("NotHeard")));
+    assert_eq!(output["message"], "of 1 stacks: 1 not begun or not heard of");
+}
+
 #[test]
 fn a_dry_run_answers_order_plans_and_how_long_it_takes() {
     let ends = |name: &str| if name == "Alone" { Ending::Refused } else { Ending::DryRun };
