@@ -17,8 +17,8 @@ pub const EXAMPLE: &str =
 const MOST: usize = 100;
 /// The largest `limit`, and the most stacks of any sweep: an execution's history holds the events of so many.
 pub const MOST_STACKS: usize = 500;
-/// The largest sweep in bytes of JSON, as the state machine hands it on: a payload holds 256 KiB.
-const MOST_BYTES: usize = 96 * 1024;
+/// The largest places in bytes of JSON: the state machine hands them on twice, and a payload holds 256 KiB.
+const MOST_BYTES: usize = 64 * 1024;
 
 const FIELDS: &[&str] = &[
     "name",
@@ -55,9 +55,6 @@ pub struct SweepRequest {
 impl SweepRequest {
     /// Reads an execution's input; `default_prefix` is the app's.
     pub fn parse(input: &str, default_prefix: &str) -> Result<Self, Refusal> {
-        if input.len() > MOST_BYTES {
-            return Err(invalid(format!("the input is longer than {MOST_BYTES} bytes; split the sweep")));
-        }
         let members = members_of(input, EXAMPLE)?;
         if members.entries.keys().all(|name| name == "Comment") {
             return Err(invalid(format!("the input names no sweep. The smallest sweep is {EXAMPLE}")));
@@ -81,7 +78,15 @@ impl SweepRequest {
                 return Err(invalid(message));
             }
         }
-        Ok(SweepRequest { dry_run, places: places(&members, default_prefix)?, options: options(&fields)?, name })
+        let places = places(&members, default_prefix)?;
+        let bytes = serde_json::to_string(&places).map_or(usize::MAX, |text| text.len());
+        if bytes > MOST_BYTES {
+            let message = format!(
+                "`select` and `accounts` come to {bytes} bytes, each account with its own `select`; split the sweep below {MOST_BYTES}"
+            );
+            return Err(invalid(message));
+        }
+        Ok(SweepRequest { dry_run, places, options: options(&fields)?, name })
     }
 }
 

@@ -138,10 +138,20 @@ fn every_bad_field_is_named_with_what_to_write_instead() {
     assert!(refusal(&both).starts_with("`target` and `accounts` exclude each other"));
 }
 
+/// A `select` for all accounts is handed on once for each.
 #[test]
 fn a_sweep_that_no_payload_holds_is_refused() {
     let stacks: Vec<String> = (0..400).map(|n| format!("S{n}{}", "x".repeat(300))).collect();
     assert!(refusal(&selecting(json!({"stacks": stacks}))).contains("split the sweep"));
+    let accounts = |many: u64| -> Value {
+        (0..many).map(|n| json!({"account": (100_000_000_000 + n).to_string(), "roleArn": format!("arn:aws:iam::{}:role/t", 100_000_000_000 + n)})).collect()
+    };
+    let names: Vec<String> = (0..40).map(|n| format!("Team-{n}-preview-*")).collect();
+    let mut request = selecting(json!({"names": names}));
+    request["accounts"] = accounts(100);
+    assert!(refusal(&request).contains("split the sweep"));
+    request["accounts"] = accounts(40);
+    assert_eq!(parse(&request).unwrap().places.len(), 40);
 }
 
 /// What a child is started with is a request that the check reads, with the options of the sweep and no others.
