@@ -7,7 +7,7 @@ use ebb_store::{BucketErrorKind, Execution};
 use serde_json::{Value, json};
 
 use crate::handle;
-use crate::testing::{BUCKET, Bed, EXPORTER, IMPORTER, T, edit};
+use crate::testing::{BUCKET, Bed, EXPORTER, IMPORTER, T};
 
 const ARN: &str = "arn:aws:states:us-east-1:123456789012:execution:ebb-sweep:nightly-7";
 
@@ -96,7 +96,7 @@ async fn a_second_delivery_starts_nothing_new() {
     assert_eq!(wave(&bed, &sweep, 0, &[]).await, first);
     // The selection stands too, whatever has happened to the stacks since.
     let key = format!("cdkd/{importer}/us-east-1/state.json");
-    bed.put(&key, &edit(IMPORTER, |state| state["lastModified"] = json!(1)));
+    bed.put(&key, "{");
     assert_eq!(select(&bed, &sweep, 0).await, selected[0]);
     let failed = StackResult::of(first.items[0].n, first.step, Ending::LockHeld, "held");
     let second = wave(&bed, &sweep, first.step, std::slice::from_ref(&failed)).await;
