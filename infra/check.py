@@ -15,7 +15,7 @@ sys.path.insert(0, str(HERE))
 sys.dont_write_bytecode = True
 import inline_policies  # noqa: E402  (beside this file)
 
-MACHINES = ("teardown", "drive", "keeper")
+MACHINES = ("teardown", "drive", "keeper", "sweep", "announce")
 TEMPLATES = ("template.yaml", "target-role.yaml")
 LAMBDA_FAULTS = {"Lambda.ServiceException", "Lambda.AWSLambdaException", "Lambda.SdkClientException", "Lambda.TooManyRequestsException"}
 # What a state may retry besides Lambda's own faults: an error of our own, and any crash of a part that may be repeated safely. A step is
@@ -28,6 +28,16 @@ RETRIED = {
     ("drive", "Plan"): {"States.ALL"},
     ("keeper", "Close"): {"States.ALL"},
     ("keeper", "Finish"): {"States.ALL"},
+    ("sweep", "Read the sweep"): {"NotLearnt", "States.ALL"},
+    ("sweep", "Choose"): {"States.ALL"},
+    ("sweep", "Admit the sweep"): {"States.ALL"},
+    ("sweep", "Next wave"): {"States.ALL"},
+    ("sweep", "Note how it ended"): {"States.ALL"},
+    ("sweep", "Note how it failed"): {"States.ALL"},
+    ("sweep", "Sum up"): {"States.ALL"},
+    ("announce", "Word the news"): {"States.ALL"},
+    ("announce", "Send the event"): {"States.ALL"},
+    ("announce", "Tell the topic"): {"States.ALL"},
 }
 SYNC = "states:startExecution.sync:2"
 CONTEXT = {"$$.Execution.Id", "$$.Execution.Name", "$$.State.RetryCount", "$$.Map.Item.Value"}
@@ -36,6 +46,8 @@ MEMBERS = {
     "teardown": {"run", "drive", "plan", "next", "error", "cause", "lock", "drove", "end", "crash", "report", "closing"},
     "drive": {"run", "drive", "plan", "results", "item", "crash"},
     "keeper": {"execution", "answer", "end"},
+    "sweep": {"sweep", "place", "places", "next", "error", "cause", "selected", "admitted", "at", "wave", "results", "item", "ended", "end", "crash", "report"},
+    "announce": {"execution", "topic", "news", "crash"},
 }
 INTRINSICS = {"States.Format", "States.MathAdd", "States.JsonMerge", "States.JsonToString"}
 EVENTS = HERE.parent / "events"
@@ -45,7 +57,7 @@ def definition(name):
     """The machine, with every substitution filled in by something plausible, and the names of its substitutions."""
     text = (HERE / f"{name}.asl.json").read_text()
     names = set(re.findall(r"\$\{(\w+)\}", text))
-    values = {"Partition": "aws", "MaxConcurrency": "40"}
+    values = {"Partition": "aws", "MaxConcurrency": "40", "SweepConcurrency": "10"}
     for key in names:
         text = text.replace("${%s}" % key, values.get(key, f"arn:aws:lambda:us-east-1:123456789012:function:{key}"))
     return json.loads(text), names
@@ -119,7 +131,7 @@ def check_state(machine, title, state):
         return
     if state["Resource"].endswith(SYNC):
         if "Retry" in state:
-            yield "a drive is never retried"
+            yield "what may still be under way is never retried"
     elif not 60 < state.get("TimeoutSeconds", 0) <= 90:
         yield "a Task has a TimeoutSeconds above the functions' 60 and of at most 90"
     retried = {error for retry in state.get("Retry", []) for error in retry["ErrorEquals"]}
@@ -199,23 +211,35 @@ def check_template(name):
             yield f"{key}: every function has a Timeout of 60 seconds; the drain relies on it"
 
 
+OPTIONS = {"removeProtection", "deleteData", "skipGuarded", "skipFinalSnapshot", "purgeEvents", "lockWait"}
+REQUEST = OPTIONS | {"stack", "region", "confirm", "dryRun", "bucket", "prefix", "target", "allowNestedChild"}
+SWEEP = OPTIONS | {"name", "select", "confirm", "dryRun", "accounts", "target", "bucket", "prefix"}
+OTHER = {"force-unlock": {"action", "stack", "region", "bucket", "prefix", "target"}, "stop": {"executionArn", "error", "cause"}}
+
+
+def requests(path):
+    """What an event file asks for: itself, or the details of the events that it lists."""
+    event = json.loads(path.read_text())
+    return [json.loads(entry["Detail"]) for entry in event] if isinstance(event, list) else [event]
+
+
 def check_events():
-    fields = {"stack", "region", "confirm", "dryRun", "bucket", "prefix", "target", "removeProtection", "deleteData", "skipGuarded",
-              "skipFinalSnapshot", "allowNestedChild", "purgeEvents", "lockWait"}
-    other = {"force-unlock": {"action", "stack", "region", "bucket", "prefix", "target"}, "stop": {"executionArn", "error", "cause"}}
     readme = (EVENTS / "README.md").read_text()
     for path in sorted(EVENTS.glob("*.json")):
+        if f"`{path.name}`" not in readme:
+            yield f"{path.name}: not in events/README.md"
+        is_sweep = path.stem.startswith("sweep")
+        fields = OTHER.get(path.stem) or (SWEEP if is_sweep else REQUEST)
         try:
-            event = json.loads(path.read_text())
+            asked = requests(path)
         except ValueError as error:
             yield f"{path.name}: {error}"
             continue
-        for unknown in event.keys() - other.get(path.stem, fields):
-            yield f"{path.name}: unknown field {unknown}"
-        if path.stem not in other and not event.get("dryRun") and event.get("confirm") != event.get("stack"):
-            yield f"{path.name}: confirm is not the stack's name"
-        if f"`{path.name}`" not in readme:
-            yield f"{path.name}: not in events/README.md"
+        for request in asked:
+            yield from (f"{path.name}: unknown field {unknown}" for unknown in request.keys() - fields)
+            named = request.get("name" if is_sweep else "stack")
+            if path.stem not in OTHER and not request.get("dryRun") and request.get("confirm") != named:
+                yield f"{path.name}: confirm is not the name of what goes"
 
 
 def main():

@@ -52,6 +52,13 @@ class App:
         """A confirmed teardown of `stack`."""
         return self.run({"stack": stack, "region": REGION, "confirm": stack, **options})
 
+    def sweep(self, request: dict[str, Any], timeout: float = 180) -> dict[str, Any]:
+        """A sweep from start to end: its description; of one that failed, `output` is what its Cause says."""
+        found = self.bed.wait(self.bed.start(self.outputs["SweepStateMachineArn"], request), timeout)
+        if found["status"] == "FAILED" and isinstance(found.get("cause"), dict):
+            found["output"] = found["cause"]
+        return found
+
     def drives(self, run_id: str) -> list[dict[str, Any]]:
         """The descriptions of a run's drives."""
         found = self.bed.executions(self.outputs["DriveStateMachineArn"])

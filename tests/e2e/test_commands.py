@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,23 +20,36 @@ from app import ARTIFACTS, ROOT, App, outcome, until
 pytestmark = [pytest.mark.timeout(240), pytest.mark.skipif(not shutil.which("aws"), reason="the AWS CLI is not installed")]
 
 
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def at_hand(bed: Bed, directory: Path) -> Run:
+    """Runs commands as a person does, with the zips that `make build` would have made."""
+    environment = {**os.environ, **bed.environment(), "CARGO_TARGET_DIR": str(directory)}
+
+    def run(*command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+
+    # What `make deploy` does after cargo is done.
+    packed = run(sys.executable, "-B", "infra/package.py", f"{ARTIFACTS}/{{}}", f"{directory}/dist", "1")
+    assert packed.returncode == 0 and "zips for" in packed.stdout, packed.stdout + packed.stderr
+    return run
+
+
+def outputs(bed: Bed) -> dict[str, str]:
+    bed.mirror()
+    stack = bed.client("cloudformation").describe_stacks(StackName="ebb")["Stacks"][0]
+    return {o["OutputKey"]: o["OutputValue"] for o in stack["Outputs"]}
+
+
 def test_the_app_is_deployed_used_and_removed_by_hand(tmp_path: Path) -> None:
     with Bed(wait_scale=0.05) as bed:
         bed.client("s3").create_bucket(Bucket="code")
-        environment = {**os.environ, **bed.environment(), "CARGO_TARGET_DIR": str(tmp_path)}
-
-        def run(*command: str) -> subprocess.CompletedProcess[str]:
-            return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-
-        # What `make deploy` does after cargo is done.
-        packed = run(sys.executable, "-B", "infra/package.py", f"{ARTIFACTS}/{{}}", f"{tmp_path}/dist", "1")
-        assert packed.returncode == 0 and "zips for" in packed.stdout, packed.stdout + packed.stderr
+        run = at_hand(bed, tmp_path)
         done = run("infra/deploy", "code", "DenyStacks=Prod*,*-live", "MaxResources=40")
         assert done.returncode == 0, done.stdout + done.stderr
         teardown = done.stdout.strip().splitlines()[-1]
-        bed.mirror()
-        stack = bed.client("cloudformation").describe_stacks(StackName="ebb")["Stacks"][0]
-        app = App(bed, {o["OutputKey"]: o["OutputValue"] for o in stack["Outputs"]})
+        app = App(bed, outputs(bed))
         assert teardown == app.outputs["TeardownStateMachineArn"]
         seed.state_bucket(bed)
         shop = seed.StackBuilder(bed, "Shop")
@@ -46,15 +62,66 @@ def test_the_app_is_deployed_used_and_removed_by_hand(tmp_path: Path) -> None:
         until(lambda: app.lock("Shop"), 30)
         refused = run("make", "undeploy")
         assert refused.returncode != 0 and "running: ebb-teardown running" in refused.stderr, refused.stderr
+        assert "running: ebb-keeper running" in refused.stderr, "a keeper counts too"
         assert bed.client("cloudformation").describe_stacks(StackName="ebb")["Stacks"][0]["StackStatus"] == "CREATE_COMPLETE"
 
         assert outcome(bed.wait(execution)) == ("SUCCEEDED", "Deleted")
         keepers = app.outputs["KeeperStateMachineArn"]
         until(lambda: {e["status"] for e in bed.executions(keepers)} == {"SUCCEEDED"}, 60)
+        news = app.outputs["AnnounceStateMachineArn"]
+        until(lambda: {e["status"] for e in bed.executions(news)} == {"SUCCEEDED"}, 60)
         removed = run("make", "undeploy")
         assert removed.returncode == 0, removed.stdout + removed.stderr
         left = [f["FunctionName"] for f in bed.client("lambda").list_functions()["Functions"]]
         assert left == []
+
+
+def commands(heading: str) -> list[str]:
+    """The shell commands of a section of the README, as they stand there."""
+    section = (ROOT / "README.md").read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    blocks = re.findall(r"^```\n(.*?)^```$", section, re.M | re.S)
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    return [line for line in lines if not line.startswith("#")]
+
+
+def test_the_readmes_ways_to_start_are_commands_that_run(tmp_path: Path) -> None:
+    ways = commands("Start a teardown")
+    assert [way.split()[0] for way in ways] == ["aws", "infra/deploy", "infra/deploy", "aws", "infra/deploy", "infra/deploy", "aws"]
+    with Bed() as bed:
+        bed.client("s3").create_bucket(Bucket="my-code-bucket")
+        run = at_hand(bed, tmp_path)
+        assert run("infra/deploy", "my-code-bucket").returncode == 0
+        app = App(bed, outputs(bed))
+        seed.state_bucket(bed)
+        request = json.loads((ROOT / "events/teardown.json").read_text())
+        stack = seed.StackBuilder(bed, request["stack"], request["region"])
+        seed.queue(stack, "Jobs")
+        stack.write()
+
+        started, nightly, sweeps, target, roles, admits, asks = ways
+        done = run("bash", "-c", started)
+        assert done.returncode == 0, done.stderr
+        assert outcome(bed.wait(json.loads(done.stdout)["executionArn"])) == ("SUCCEEDED", "Deleted")
+        assert stack.survivors() == []
+
+        schedules = bed.client("scheduler")
+        for way, machine in ((nightly, "ebb-teardown"), (sweeps, "ebb-sweep")):
+            done = run("bash", "-c", way)
+            assert done.returncode == 0, done.stdout + done.stderr
+            schedule = schedules.get_schedule(Name="ebb-nightly")
+            assert schedule["ScheduleExpression"] == "cron(0 22 ? * MON-FRI *)" and schedule["Target"]["Arn"].endswith(machine)
+            json.loads(schedule["Target"]["Input"])
+        for way in (target, roles, admits):
+            done = run("bash", "-c", way)
+            assert done.returncode == 0, done.stdout + done.stderr
+        planner = bed.client("lambda").get_function_configuration(FunctionName="ebb-planner")["Environment"]["Variables"]
+        assert planner["EBB_ALLOWED_TARGET_ROLES"] == "arn:aws:iam::210987654321:role/ebb-target", "what is left out keeps its value"
+
+        # The same event, to the bus that is here.
+        events = (ROOT / "events/requested.json").read_text().replace("123456789012", "000000000000")
+        (tmp_path / "requested.json").write_text(events)
+        done = run("bash", "-c", asks.replace("events/requested.json", str(tmp_path / "requested.json")))
+        assert done.returncode == 0 and json.loads(done.stdout)["FailedEntryCount"] == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("target", ["deploy", "selftest"])

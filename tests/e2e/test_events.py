@@ -9,10 +9,12 @@ import pytest
 
 from bed import Bed, seed
 
+import fleet
 from app import ROOT, App, error, message, outcome, until
 
 pytestmark = pytest.mark.timeout(150)
-USED = {"teardown", "dry-run", "with-options", "cross-account", "scheduled", "force-unlock", "stop"}
+USED = {"teardown", "dry-run", "with-options", "cross-account", "scheduled", "force-unlock", "stop",
+        "sweep", "sweep-dry-run", "sweep-due", "sweep-accounts", "requested"}
 
 
 def event(file: str) -> dict[str, Any]:
@@ -60,6 +62,36 @@ def test_scheduled(app: App) -> None:
     stack.write()
     assert outcome(app.run(event("scheduled"))) == ("SUCCEEDED", "Deleted")
     assert stack.survivors() == []
+
+
+def test_a_sweep_looked_at_and_then_done(app: App) -> None:
+    old = [fleet.stack(app.bed, f"Preview-{n}") for n in range(2)]
+    demo = fleet.stack(app.bed, "Preview-demo")
+    young = fleet.stack(app.bed, "Preview-young", hours_old=2)
+    looked = app.sweep(event("sweep-dry-run"))
+    assert outcome(looked) == ("SUCCEEDED", "DryRun")
+    assert fleet.results(looked) == {"Preview-0": "DryRun", "Preview-1": "DryRun", "Preview-demo": "DryRun"}
+    assert outcome(app.sweep(event("sweep"))) == ("SUCCEEDED", "Deleted")
+    assert fleet.gone([*old, demo, young]) == ["Preview-0", "Preview-1"]
+
+
+def test_a_sweep_of_what_is_due(app: App) -> None:
+    due = fleet.stack(app.bed, "Due", tags={"teardown-after": "2020-01-01"})
+    later = fleet.stack(app.bed, "NotYetDue", tags={"teardown-after": "2999-01-01"})
+    assert outcome(app.sweep(event("sweep-due"))) == ("SUCCEEDED", "Deleted")
+    assert fleet.gone([due, later]) == ["Due"]
+
+
+def test_a_sweep_of_accounts_needs_their_roles_to_be_allowed(app: App) -> None:
+    found = app.sweep(event("sweep-accounts"))
+    assert error(found) == ("FAILED", "Refused") and message(found).startswith("AllowedTargetRoles: "), found
+
+
+def test_a_request_by_event_asks_for_the_account_that_sends_it() -> None:
+    """`requested.json` is sent by the account of the role that it names; the whole way is in test_accounts.py."""
+    (entry,) = json.loads((ROOT / "events/requested.json").read_text())
+    request = json.loads(entry["Detail"])
+    assert entry["DetailType"] == "Ebb Teardown Requested" and request["target"] == event("cross-account")["target"]
 
 
 def test_cross_account_needs_the_role_to_be_allowed(app: App) -> None:

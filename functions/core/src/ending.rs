@@ -104,6 +104,28 @@ impl Ending {
         self.exit_class() == 0
     }
 
+    /// The kind of end, as events tell it: `completed`, `partial`, `refused` (nothing was deleted), `interrupted`, `failed`.
+    pub fn outcome(self) -> &'static str {
+        match self {
+            Ending::Deleted | Ending::Empty | Ending::NothingToDo | Ending::DryRun => "completed",
+            Ending::Partial | Ending::LedgerNotDeletable => "partial",
+            Ending::Interrupted => "interrupted",
+            Ending::LockLost | Ending::StateConflict | Ending::RunRecordLost | Ending::LockError | Ending::Error => "failed",
+            Ending::ActiveImports
+            | Ending::InvalidRequest
+            | Ending::StackNotFound
+            | Ending::BucketNotFound
+            | Ending::AccessDenied
+            | Ending::MalformedState
+            | Ending::UnsupportedVersion
+            | Ending::RegionMismatch
+            | Ending::CircularDependency
+            | Ending::NestedChild
+            | Ending::Refused
+            | Ending::LockHeld => "refused",
+        }
+    }
+
     /// The ending of that name.
     pub fn from_name(name: &str) -> Option<Ending> {
         TABLE.iter().find(|row| row.1 == name).map(|row| row.0)

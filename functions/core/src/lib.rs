@@ -10,6 +10,7 @@ pub mod keys;
 pub mod lock;
 #[cfg(test)]
 mod names;
+pub mod news;
 pub mod own;
 pub mod payload;
 pub mod plan;
@@ -20,6 +21,7 @@ pub mod request;
 pub mod run;
 pub mod state;
 pub mod status;
+pub mod sweep;
 pub mod text;
 pub mod wave;
 

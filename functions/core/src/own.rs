@@ -51,6 +51,11 @@ impl Own<'_> {
             "AWS::Events::Rule" | "AWS::Scheduler::Schedule" => {
                 (any("Name", &|n| self.is_named(last(n))), "it is one of this app's rules or schedules")
             }
+            // The bus has the app's own name.
+            "AWS::Events::EventBus" => (any("Name", &|n| last(n) == self.app), "it is this app's event bus"),
+            "AWS::Events::EventBusPolicy" => {
+                (property("EventBusName").is_some_and(|n| last(n) == self.app), "it is the policy of this app's event bus")
+            }
             "AWS::Logs::LogGroup" => (any("LogGroupName", &|n| self.is_log_group(n)), "it holds this app's logs"),
             "AWS::S3::Bucket" => (any("BucketName", &|n| n == self.bucket), "it is the state bucket of this run"),
             "AWS::S3::BucketPolicy" => (any("Bucket", &|n| n == self.bucket), "it is the policy of the state bucket of this run"),
@@ -123,6 +128,8 @@ mod tests {
             ("AWS::StepFunctions::StateMachine", "arn:aws:states:us-east-1:123456789012:stateMachine:ebb-drive", json!({})),
             ("AWS::Events::Rule", "arn:aws:events:us-east-1:123456789012:rule/ebb-ended-badly", json!({})),
             ("AWS::Scheduler::Schedule", "ebb-nightly", json!({})),
+            ("AWS::Events::EventBus", "ebb", json!({})),
+            ("AWS::Events::EventBusPolicy", "x", json!({"EventBusName": "arn:aws:events:us-east-1:123456789012:event-bus/ebb"})),
             ("AWS::Logs::LogGroup", "/aws/lambda/ebb-worker", json!({})),
             ("AWS::Logs::LogGroup", "/aws/vendedlogs/states/ebb", json!({})),
             ("AWS::S3::Bucket", "cdkd-state-123456789012", json!({})),
@@ -140,6 +147,7 @@ mod tests {
             ("AWS::Lambda::Function", "webb-planner", json!({})),
             ("AWS::IAM::Role", "ebbing-role", json!({})),
             ("AWS::IAM::Policy", "ebb-worker", json!({"Roles": ["other"]})),
+            ("AWS::Events::EventBus", "ebb-orders", json!({})),
             ("AWS::Logs::LogGroup", "/aws/lambda/ebb-orders", json!({})),
             ("AWS::S3::Bucket", "cdkd-state-123456789012-copy", json!({})),
             ("AWS::SQS::Queue", "ebb-worker", json!({})),

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::ending::Refusal;
 use crate::run::Run;
+use crate::sweep::payload as sweep;
 use crate::wave::{Item, StepResult};
 
 /// Where a plan stands: the step counter that makes plans and results count once.
@@ -25,6 +26,21 @@ pub enum PlannerRequest {
     },
     /// What is to be done now?
     Plan(Box<PlanRequest>),
+    /// May this execution sweep, and where?
+    Sweep {
+        /// ARN of the sweep's execution.
+        execution: String,
+    },
+    /// Which stacks of a place?
+    Select(Box<sweep::SelectRequest>),
+    /// May all that was chosen be swept?
+    Admit(Box<sweep::AdmitRequest>),
+    /// What of a group can be torn down now?
+    Wave(Box<sweep::WaveRequest>),
+    /// How did a stack's teardown end?
+    Ended(Box<sweep::EndedRequest>),
+    /// What came of the sweep?
+    SumUp(Box<sweep::SumUpRequest>),
 }
 
 /// Asks for the next wave.
@@ -283,6 +299,11 @@ pub enum FinalizerRequest {
         /// Nobody finishes after this one: a lock that stays is an error, so that the keeper tries again.
         #[serde(default)]
         last: bool,
+    },
+    /// Say how an execution ended, for those who did not watch.
+    Announce {
+        /// ARN of the teardown's or sweep's execution.
+        execution: String,
     },
 }
 

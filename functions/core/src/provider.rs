@@ -22,6 +22,7 @@ pub enum Code {
     ResourceTimeout,
     DataGuard,
     Protected,
+    Denied,
     FinalSnapshotFailed,
     FinalSnapshotTimeout,
     FinalSnapshotUnsupported,

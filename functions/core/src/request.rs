@@ -4,13 +4,16 @@
 //! One field beside the request's own is let through: `AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID`, which AWS tells
 //! state machines to add when they start another one, so that the console links the two.
 
+pub(crate) mod fields;
+
 use std::fmt;
 
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::state::Members;
-use crate::{Ending, Options, Refusal, Target, text};
+use crate::{Options, Refusal, Target};
+pub(crate) use fields::invalid;
+use fields::{Fields, known, members_of};
 
 /// The smallest request that deletes something.
 pub const EXAMPLE: &str = r#"{"stack": "OrdersApi", "region": "us-west-2", "confirm": "OrdersApi"}"#;
@@ -34,7 +37,10 @@ const FIELDS: &[&str] = &[
     "lockWait",
 ];
 const TARGET_FIELDS: &[&str] = &["roleArn", "externalId"];
-const STARTED_BY: &str = "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID";
+/// What the rule for `Ebb Teardown Requested` events makes of one: who asks, by EventBridge's word, and what for.
+const ENVELOPE_FIELDS: &[&str] = &["requestedBy", "request"];
+/// What AWS tells state machines to add when they start another one.
+pub(crate) const STARTED_BY: &str = "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID";
 
 /// A request that can be read as a teardown.
 #[derive(Clone, PartialEq, Eq)]
@@ -53,6 +59,8 @@ pub struct Request {
     pub target: Option<Target>,
     /// What is allowed beyond a plain teardown.
     pub options: Options,
+    /// The account that an event came from; `None` when the execution was not started by one.
+    pub requested_by: Option<String>,
 }
 
 impl fmt::Debug for Request {
@@ -63,19 +71,31 @@ impl fmt::Debug for Request {
 }
 
 impl Request {
-    /// Reads an execution's input.
+    /// Reads an execution's input: a request, or an event's `{requestedBy, request}`.
     pub fn parse(input: &str) -> Result<Self, Refusal> {
-        let members = Members::parse(input).map_err(|_| match input.trim_start().starts_with('{') {
-            true => invalid("the input is not JSON"),
-            false => invalid(format!("the input is not an object. The smallest request is {EXAMPLE}")),
-        })?;
+        let members = members_of(input, EXAMPLE)?;
+        match members.get("request") {
+            None => Self::read(&members),
+            Some(request) => {
+                known(&members, ENVELOPE_FIELDS, "")?;
+                let account = Fields { members: &members, of: "" }.string("requestedBy")?;
+                let account = account.filter(|account| is_account(account));
+                let account =
+                    account.ok_or_else(|| invalid("`requestedBy` must be the id of the account that the event came from"))?;
+                let request = Self::read(&members_of(request.get(), EXAMPLE)?)?;
+                Ok(Request { requested_by: Some(account), ..request })
+            }
+        }
+    }
+
+    fn read(members: &Members<'_>) -> Result<Self, Refusal> {
         let ours: Vec<_> = members.entries.keys().filter(|name| !matches!(name.as_str(), STARTED_BY | "Comment")).collect();
         if ours.is_empty() {
             return Err(invalid(format!("the input names no stack. The smallest request is {EXAMPLE}")));
         }
-        known(&members, FIELDS, "")?;
+        known(members, FIELDS, "")?;
 
-        let fields = Fields { members: &members, of: "" };
+        let fields = Fields { members, of: "" };
         let stack =
             fields.string("stack")?.ok_or_else(|| invalid(format!("`stack` is missing. The smallest request is {EXAMPLE}")))?;
         if !is_stack_name(&stack) {
@@ -85,14 +105,7 @@ impl Request {
         if region.as_deref().is_some_and(|r| !is_region(r)) {
             return Err(invalid("`region` is not a region's name such as us-west-2"));
         }
-        let bucket = fields.string("bucket")?;
-        if bucket.as_deref().is_some_and(|b| !is_bucket_name(b)) {
-            return Err(invalid("`bucket` is not a bucket's name; leave it out for the app's default"));
-        }
-        let prefix = fields.string("prefix")?;
-        if let Some(prefix) = &prefix {
-            check_prefix(prefix).map_err(|what| invalid(format!("`prefix` {what}")))?;
-        }
+        let (bucket, prefix) = place(&fields)?;
         let dry_run = fields.flag("dryRun")?;
         match fields.string("confirm")? {
             _ if dry_run => {}
@@ -108,18 +121,47 @@ impl Request {
             bucket,
             prefix,
             target: members.get("target").map(target).transpose()?,
-            options: Options {
-                remove_protection: fields.flag("removeProtection")?,
-                delete_data: fields.flag("deleteData")?,
-                skip_guarded: fields.flag("skipGuarded")?,
-                skip_final_snapshot: fields.flag("skipFinalSnapshot")?,
-                allow_nested_child: fields.flag("allowNestedChild")?,
-                purge_events: fields.flag("purgeEvents")?,
-                lock_wait: fields.lock_wait()?,
-            },
+            options: options(&fields)?,
+            requested_by: None,
             stack,
         })
     }
+}
+
+/// `bucket` and `prefix`: where the state lies.
+pub(crate) fn place(fields: &Fields<'_>) -> Result<(Option<String>, Option<String>), Refusal> {
+    let bucket = fields.string("bucket")?;
+    if bucket.as_deref().is_some_and(|b| !is_bucket_name(b)) {
+        return Err(fields.invalid("bucket", "is not a bucket's name; leave it out for the app's default"));
+    }
+    let prefix = fields.string("prefix")?;
+    if let Some(prefix) = &prefix {
+        check_prefix(prefix).map_err(|what| fields.invalid("prefix", what))?;
+    }
+    Ok((bucket, prefix))
+}
+
+/// What a request allows beyond a plain teardown.
+pub(crate) fn options(fields: &Fields<'_>) -> Result<Options, Refusal> {
+    Ok(Options {
+        remove_protection: fields.flag("removeProtection")?,
+        delete_data: fields.flag("deleteData")?,
+        skip_guarded: fields.flag("skipGuarded")?,
+        skip_final_snapshot: fields.flag("skipFinalSnapshot")?,
+        allow_nested_child: fields.flag("allowNestedChild")?,
+        purge_events: fields.flag("purgeEvents")?,
+        lock_wait: fields.lock_wait()?,
+    })
+}
+
+/// An AWS account's id.
+pub fn is_account(id: &str) -> bool {
+    id.len() == 12 && id.chars().all(|c| c.is_ascii_digit())
+}
+
+/// The account of a role's ARN.
+pub fn account_of_role(arn: &str) -> &str {
+    arn.split(':').nth(4).unwrap_or_default()
 }
 
 /// cdkd's and CDK's stack names, nested ones joined by `~`.
@@ -176,8 +218,7 @@ pub fn is_role_arn(arn: &str) -> bool {
         ["arn", partition, "iam", "", account, role] => {
             (partition == "aws" || partition.starts_with("aws-"))
                 && partition.chars().all(|c| c.is_ascii_lowercase() || c == '-')
-                && account.len() == 12
-                && account.chars().all(|c| c.is_ascii_digit())
+                && is_account(account)
                 && role.strip_prefix("role/").is_some_and(|r| name(r) && !r.ends_with('/') && !r.starts_with('/'))
                 && arn.len() <= 640
         }
@@ -185,105 +226,25 @@ pub fn is_role_arn(arn: &str) -> bool {
     }
 }
 
-fn target(raw: &RawValue) -> Result<Target, Refusal> {
+pub(crate) fn target(raw: &RawValue) -> Result<Target, Refusal> {
     let members = Members::parse(raw.get())
         .map_err(|_| invalid(r#"`target` must be an object: {"roleArn": "arn:aws:iam::123456789012:role/ebb-target"}"#))?;
     known(&members, TARGET_FIELDS, "target.")?;
-    let fields = Fields { members: &members, of: "target." };
-    let role_arn = fields.string("roleArn")?.ok_or_else(|| invalid("`target.roleArn` is missing"))?;
+    role(&Fields { members: &members, of: "target." })
+}
+
+/// `roleArn` and `externalId`.
+pub(crate) fn role(fields: &Fields<'_>) -> Result<Target, Refusal> {
+    let role_arn = fields.string("roleArn")?.ok_or_else(|| fields.invalid("roleArn", "is missing"))?;
     if !is_role_arn(&role_arn) {
-        return Err(invalid("`target.roleArn` is not a role's ARN such as arn:aws:iam::123456789012:role/ebb-target"));
+        return Err(fields.invalid("roleArn", "is not a role's ARN such as arn:aws:iam::123456789012:role/ebb-target"));
     }
     let external_id = fields.string("externalId")?;
     let allowed = |c: char| c.is_ascii_alphanumeric() || "_+=,.@:/-".contains(c);
     if external_id.as_deref().is_some_and(|id| !(2..=1224).contains(&id.len()) || !id.chars().all(allowed)) {
-        return Err(invalid("`target.externalId` must be 2 to 1224 of the characters A-Z a-z 0-9 _ + = , . @ : / -"));
+        return Err(fields.invalid("externalId", "must be 2 to 1224 of the characters A-Z a-z 0-9 _ + = , . @ : / -"));
     }
     Ok(Target { role_arn, external_id })
-}
-
-/// Refuses unknown names and names that come twice.
-fn known(members: &Members<'_>, fields: &[&str], of: &str) -> Result<(), Refusal> {
-    if let Some(twice) = &members.duplicate {
-        return Err(invalid(format!("`{of}{}` comes twice", shown(twice))));
-    }
-    let is_known = |name: &str| fields.contains(&name) || (of.is_empty() && name == STARTED_BY);
-    match members.entries.keys().find(|name| !is_known(name)) {
-        None => Ok(()),
-        Some(unknown) => {
-            let hint = match nearest(unknown, fields) {
-                Some(near) => format!("did you mean `{of}{near}`?"),
-                None => format!("known are {}", fields.join(", ")),
-            };
-            Err(invalid(format!("`{of}{}` is no field of a request; {hint}", shown(unknown))))
-        }
-    }
-}
-
-/// The known name that is nearest, if any is near.
-fn nearest<'a>(unknown: &str, fields: &[&'a str]) -> Option<&'a str> {
-    let plain = |name: &str| name.chars().filter(|c| c.is_alphanumeric()).take(64).collect::<String>().to_lowercase();
-    let unknown = plain(unknown);
-    fields
-        .iter()
-        .map(|field| (strsim::jaro_winkler(&unknown, &plain(field)), *field))
-        .filter(|(likeness, _)| *likeness >= 0.85)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, field)| field)
-}
-
-fn shown(name: &str) -> String {
-    text::cut(&text::display(name), 64)
-}
-
-fn invalid(what: impl AsRef<str>) -> Refusal {
-    Refusal::new(Ending::InvalidRequest, what)
-}
-
-/// Typed reading of an object's fields.
-struct Fields<'m> {
-    members: &'m Members<'m>,
-    of: &'static str,
-}
-
-impl Fields<'_> {
-    fn value(&self, name: &str) -> Result<Option<Value>, Refusal> {
-        let read =
-            |raw: &RawValue| serde_json::from_str(raw.get()).map_err(|_| invalid(format!("`{}{name}` cannot be read", self.of)));
-        self.members.get(name).map(read).transpose()
-    }
-
-    fn wrong(&self, name: &str, found: &Value, expected: &str) -> Refusal {
-        invalid(format!("`{}{name}` is {}; it must be {expected}", self.of, text::kind(found)))
-    }
-
-    fn string(&self, name: &str) -> Result<Option<String>, Refusal> {
-        match self.value(name)? {
-            None => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text)),
-            Some(other) => Err(self.wrong(name, &other, "a string")),
-        }
-    }
-
-    fn flag(&self, name: &str) -> Result<bool, Refusal> {
-        match self.value(name)? {
-            None => Ok(false),
-            Some(Value::Bool(flag)) => Ok(flag),
-            Some(other) => Err(self.wrong(name, &other, "true or false, without quotes")),
-        }
-    }
-
-    fn lock_wait(&self) -> Result<u64, Refusal> {
-        let expected = "a whole number of seconds from 0 to 86400, without quotes";
-        match self.value("lockWait")? {
-            None => Ok(0),
-            Some(Value::Number(n)) => match n.as_u64() {
-                Some(seconds) if seconds <= MAX_LOCK_WAIT => Ok(seconds),
-                _ => Err(invalid(format!("`lockWait` must be {expected}"))),
-            },
-            Some(other) => Err(self.wrong("lockWait", &other, expected)),
-        }
-    }
 }
 
 #[cfg(test)]

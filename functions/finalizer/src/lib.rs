@@ -1,6 +1,7 @@
 //! The finalizer: shuts a run's fence, and ends a run: state settled, result recorded, locks released, report and events
-//! written. What the Lambda and the simulation run is [`handle`]; `main` only wires it. Everything here can be repeated.
+//! written; and says how an execution ended. What the Lambda and the simulation run is [`handle`]; `main` only wires it. Everything here can be repeated.
 
+mod announce;
 mod answer;
 mod close;
 mod events;
@@ -26,6 +27,8 @@ use verdict::Said;
 pub struct Deps {
     /// Buckets and time.
     pub world: World,
+    /// The app's name.
+    pub app: String,
 }
 
 /// Answers one request.
@@ -39,5 +42,6 @@ pub async fn handle(request: FinalizerRequest, deps: &Deps) -> Result<Value, Fai
             }
             write(&answer)
         }
+        FinalizerRequest::Announce { execution } => write(&announce::announce(&execution, deps).await?),
     }
 }

@@ -8,7 +8,8 @@ use ebb_store::serve;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_runtime::Error> {
     let (world, _) = world().await;
-    let deps = Deps { world };
+    let app = std::env::var("EBB_APP").unwrap_or_else(|_| "ebb".to_owned());
+    let deps = Deps { world, app };
     serve(|payload| {
         let deps = &deps;
         async move { handle(read(payload)?, deps).await }

@@ -249,7 +249,10 @@ impl Bucket for Frail {
     }
 }
 
-struct Outside(Frail);
+struct Outside {
+    bucket: Frail,
+    execution: Mutex<Option<Execution>>,
+}
 
 #[async_trait]
 impl Accounts for Outside {
@@ -267,14 +270,14 @@ impl Accounts for Outside {
         Err(Refusal::new(Ending::Error, "a finish looks for no bucket"))
     }
     async fn bucket(&self, _: &Run) -> Result<Arc<dyn Bucket>, Refusal> {
-        Ok(Arc::new(self.0.clone()))
+        Ok(Arc::new(self.bucket.clone()))
     }
 }
 
 #[async_trait]
 impl Executions for Outside {
     async fn describe(&self, _: &str) -> Result<Option<Execution>, ExecutionsError> {
-        Err(ExecutionsError("a finish describes no execution".into()))
+        Ok(self.execution.lock().unwrap().clone())
     }
 }
 
@@ -283,9 +286,15 @@ pub(crate) struct Bed {
     pub(crate) deps: Deps,
     pub(crate) bucket: Frail,
     pub(crate) run: Run,
+    outside: Arc<Outside>,
 }
 
 impl Bed {
+    /// What DescribeExecution answers.
+    pub(crate) fn executes(&self, execution: Option<Execution>) {
+        *self.outside.execution.lock().unwrap() = execution;
+    }
+
     pub(crate) fn new() -> Self {
         let clock = Arc::new(VirtualClock::starting_at(T));
         let bucket = Frail {
@@ -295,9 +304,9 @@ impl Bed {
             calls: Arc::default(),
             lives: Arc::default(),
         };
-        let outside = Arc::new(Outside(bucket.clone()));
-        let deps = Deps { world: World { clock, executions: outside.clone(), accounts: outside } };
-        Bed { deps, bucket, run: run() }
+        let outside = Arc::new(Outside { bucket: bucket.clone(), execution: Mutex::default() });
+        let deps = Deps { world: World { clock, executions: outside.clone(), accounts: outside.clone() }, app: "ebb".into() };
+        Bed { deps, bucket, run: run(), outside }
     }
 
     pub(crate) fn clock(&self) -> &dyn Clock {

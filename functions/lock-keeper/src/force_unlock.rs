@@ -129,7 +129,7 @@ async fn place(request: &ForceUnlockRequest, deps: &Deps) -> Result<Run, Refusal
     // Which stacks and which roles is the app's owner's word here too; a pause is not: a dead lock may be cleared in one.
     let mut rails = deps.rails.clone();
     rails.paused = false;
-    rails.admits_request(&Request {
+    let asked = Request {
         stack: request.stack.clone(),
         region: request.region.clone(),
         dry_run: false,
@@ -137,11 +137,14 @@ async fn place(request: &ForceUnlockRequest, deps: &Deps) -> Result<Run, Refusal
         prefix: request.prefix.clone(),
         target: request.target.clone(),
         options: Options::default(),
-    })?;
+        requested_by: None,
+    };
+    // Nobody's event, so it does not matter which account is the app's own.
+    rails.admits_request(&asked, "")?;
     let target = request.target.as_ref();
     let accounts = &deps.world.accounts;
     let account = accounts.account(target, SESSION).await?;
-    let name = request.bucket.as_deref().or(deps.rails.default_bucket.as_deref());
+    let name = deps.rails.bucket(request.bucket.as_deref(), target);
     let found = accounts.find_bucket(target, SESSION, &account, name, request.region.as_deref()).await?;
     Ok(Run {
         run_id: SESSION.to_owned(),

@@ -10,7 +10,7 @@ use crate::survey::survey;
 
 /// The run, or a refusal as the error and cause that the machine fails with.
 pub(crate) async fn check(execution: &str, deps: &Deps) -> Result<CheckAnswer, Failure> {
-    let admit = |request: &Request| deps.rails.admits_request(request);
+    let admit = |request: &Request, home: &str| deps.rails.admits_request(request, home);
     let learnt = match learn(&deps.world, &deps.rails, execution, admit).await {
         Ok(learnt) => learnt,
         Err(NoRun::NotLearnt) => return Err(Failure::new(NOT_LEARNT, "DescribeExecution does not know the execution yet")),
@@ -40,6 +40,8 @@ async fn judge(learnt: &Learnt, deps: &Deps) -> Result<(), Refusal> {
         return Err(Refusal::new(Ending::InvalidRequest, message));
     }
     let run = &learnt.run;
+    // What the role's ARN said, STS has confirmed.
+    deps.rails.admits_requester(learnt.request.requested_by.as_deref(), &run.account)?;
     let bucket = deps.world.accounts.bucket(run).await?;
     match survey(&*bucket, run, &deps.rails, learnt.request.region.is_some()).await? {
         Some(_) => Ok(()),

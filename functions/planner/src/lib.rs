@@ -1,10 +1,12 @@
-//! The planner: may this execution tear its stack down (`check`), and what is to be done now (`plan`)? It reads and
+//! The planner: may this execution tear its stack down (`check`), and what is to be done now (`plan`)? For a sweep: which
+//! stacks, in which order, and what came of them. It reads and
 //! writes the bucket and decides nothing itself: `ebb_core::plan` does. It calls no AWS service but S3, STS and
 //! DescribeExecution.
 
 mod check;
 mod plan;
 mod survey;
+mod sweep;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -14,6 +16,7 @@ use std::sync::Mutex;
 
 use ebb_core::payload::PlannerRequest;
 use ebb_core::rails::Rails;
+use ebb_core::sweep::payload::StackResult;
 use ebb_store::World;
 use ebb_store::lambda::{Failure, write};
 use serde_json::Value;
@@ -37,5 +40,11 @@ pub async fn handle(request: PlannerRequest, deps: &Deps) -> Result<Value, Failu
     match request {
         PlannerRequest::Check { execution } => write(&check::check(&execution, deps).await?),
         PlannerRequest::Plan(request) => write(&plan::plan(&request, deps).await?),
+        PlannerRequest::Sweep { execution } => write(&sweep::ask(&execution, deps).await?),
+        PlannerRequest::Select(request) => write(&sweep::choose(&request, deps).await?),
+        PlannerRequest::Admit(request) => write(&sweep::admit(&request, deps)),
+        PlannerRequest::Wave(request) => write(&sweep::wave(&request, deps).await?),
+        PlannerRequest::Ended(request) => write(&StackResult::read(&request)),
+        PlannerRequest::SumUp(request) => write(&sweep::sum_up(&request, deps).await?),
     }
 }

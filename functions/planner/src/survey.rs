@@ -30,14 +30,21 @@ pub(crate) struct Survey {
 /// `None` when there is no state. `region_given` says whether the request named the region: a record without one may be
 /// deleted only where a person said it lives.
 pub(crate) async fn survey(bucket: &dyn Bucket, run: &Run, rails: &Rails, region_given: bool) -> Result<Option<Survey>, Refusal> {
+    let Some(mut survey) = tree(bucket, run, rails, region_given).await? else { return Ok(None) };
+    refuse_imported(bucket, run, &survey.files, &mut survey.warnings).await?;
+    Ok(Some(survey))
+}
+
+/// The same without a look at who imports from it: a sweep has read everybody's imports already.
+pub(crate) async fn tree(bucket: &dyn Bucket, run: &Run, rails: &Rails, region_given: bool) -> Result<Option<Survey>, Refusal> {
     let Some(root) = state_file::read(bucket, &run.key()).await? else { return Ok(None) };
-    let mut warnings = Vec::new();
     if root.doc.check_region(&run.region)? == RegionNote::Regionless && !region_given {
         let message = "the state names no region; say with `region` where the stack lives, or not-found answers would empty it";
         return Err(Refusal::new(Ending::InvalidRequest, message));
     }
     root.doc.refuse_nested(run.options.allow_nested_child)?;
     rails.admits_stack(&run.stack)?;
+    rails.admits_region(&run.region)?;
 
     let mut broken = Vec::new();
     let mut files = BTreeMap::from([(run.stack.clone(), root)]);
@@ -47,13 +54,12 @@ pub(crate) async fn survey(bucket: &dyn Bucket, run: &Run, rails: &Rails, region
 
     let nodes = nodes(&files);
     refuse_own(&nodes, run, rails)?;
-    refuse_imported(bucket, run, &files, &mut warnings).await?;
     let orphans = files
         .iter()
         .flat_map(|(stack, file)| file.doc.orphans().iter().map(move |id| format!("{stack}/{}", text::display(id))))
         .collect();
     let graph = Graph::build(nodes)?;
-    Ok(Some(Survey { files, graph, broken, orphans, warnings }))
+    Ok(Some(Survey { files, graph, broken, orphans, warnings: Vec::new() }))
 }
 
 /// The rows of all files as nodes.

@@ -188,7 +188,7 @@ impl Bed {
 
     /// Checks an execution with this input.
     pub(crate) async fn check(&self, input: Value) -> CheckAnswer {
-        self.executes(Ok(Some(Execution { input: input.to_string(), started_at: T, running: true, redriven: false })));
+        self.executes(Ok(Some(Execution { input: input.to_string(), started_at: T, running: true, redriven: false, end: None })));
         self.check_again().await
     }
 

@@ -4,4 +4,5 @@ mod check;
 mod crashes;
 mod pending;
 mod plan;
+mod sweep;
 mod waves;

@@ -1,4 +1,4 @@
-//! DescribeExecution: what the state machines' service knows of a run. Only Check and Renew ask; its quota is low.
+//! DescribeExecution: what the state machines' service knows of a run. Only Check, Renew and Announce ask; its quota is low.
 
 use async_trait::async_trait;
 use aws_sdk_sfn::Client;
@@ -10,7 +10,7 @@ use aws_types::SdkConfig;
 use ebb_core::{Millis, text};
 
 use crate::s3::text_of;
-use crate::world::{Execution, Executions, ExecutionsError};
+use crate::world::{End, Execution, Executions, ExecutionsError};
 
 /// Executions of the app's own account.
 #[derive(Clone)]
@@ -43,7 +43,15 @@ impl Executions for SfnExecutions {
             }
         };
         let missing = |what: &str| ExecutionsError(format!("the answer has no {what}"));
+        let end = |status: &ExecutionStatus| End {
+            status: status.as_str().to_owned(),
+            output: answer.output().map(str::to_owned),
+            error: answer.error().map(str::to_owned),
+            cause: answer.cause().map(str::to_owned),
+        };
+        let is_over = |status: &&ExecutionStatus| !matches!(status, ExecutionStatus::Running | ExecutionStatus::PendingRedrive);
         Ok(Some(Execution {
+            end: Some(answer.status()).filter(is_over).map(end),
             input: answer.input().ok_or_else(|| missing("input"))?.to_owned(),
             started_at: millis(answer.start_date()).ok_or_else(|| missing("start"))?,
             running: answer.status() == &ExecutionStatus::Running,
@@ -77,7 +85,7 @@ mod tests {
         let execution = describe([answer(200, RUNNING)]).await.unwrap().unwrap();
         assert_eq!(execution.input, r#"{"stack": "OrdersApi"}"#);
         assert_eq!(execution.started_at, 1_786_786_212_123);
-        assert!(execution.running && !execution.redriven);
+        assert!(execution.running && !execution.redriven && execution.end.is_none());
     }
 
     #[test]
@@ -96,6 +104,18 @@ mod tests {
             let execution = describe([answer(200, body.leak())]).await.unwrap().unwrap();
             assert!(!execution.running && execution.redriven, "{status}");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_that_is_over_tells_how_it_ended() {
+        let body = RUNNING
+            .replace("RUNNING", "FAILED")
+            .replace("\"redriveCount\"", "\"error\": \"Partial\", \"cause\": \"{}\", \"redriveCount\"");
+        let end = describe([answer(200, body.leak())]).await.unwrap().unwrap().end.unwrap();
+        assert_eq!((end.status.as_str(), end.error.as_deref(), end.cause.as_deref()), ("FAILED", Some("Partial"), Some("{}")));
+        assert_eq!(end.output, None);
+        let redriven = RUNNING.replace("RUNNING", "PENDING_REDRIVE");
+        assert!(describe([answer(200, redriven.leak())]).await.unwrap().unwrap().end.is_none());
     }
 
     #[tokio::test(start_paused = true)]

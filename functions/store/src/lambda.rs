@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(problem(json!({})), "the payload cannot be read: missing field `action`");
         assert_eq!(problem(json!({"action": "check"})), "the payload cannot be read: missing field `execution`");
         let wrong = problem(json!({"action": "hunter2"}));
-        assert!(wrong.contains("unknown value, expected `check` or `plan`") && !wrong.contains("hunter2"), "{wrong}");
+        assert!(wrong.contains("unknown value, expected one of `check`, `plan`, ") && !wrong.contains("hunter2"), "{wrong}");
         for payload in [json!({"action": "check", "execution": 4711}), json!("hunter2"), json!([4711])] {
             let message = problem(payload);
             assert!(!message.contains("4711") && !message.contains("hunter2"), "{message}");

@@ -2,6 +2,7 @@
 //! Everything under a lock is written on a condition; nothing here decides, `ebb-core` does.
 
 pub mod accounts;
+pub mod at_once;
 pub mod aws;
 pub mod bucket;
 pub mod conformance;
@@ -30,6 +31,7 @@ pub mod world;
 mod replay;
 
 pub use accounts::AwsAccounts;
+pub use at_once::at_once;
 pub use bucket::{Bucket, BucketError, BucketErrorKind, Listing, Object, Put, Version, When};
 pub use event_log::{Counts, Event, EventError, EventType, RunEvents, RunResult};
 pub use executions::SfnExecutions;
@@ -43,4 +45,4 @@ pub use stacks::{ListedStack, list_stacks, regions_of};
 pub use strong_refs::{Consumer, Consumers, find_consumers};
 pub use system_clock::SystemClock;
 pub use virtual_clock::VirtualClock;
-pub use world::{Accounts, BucketPlace, Execution, Executions, ExecutionsError, World};
+pub use world::{Accounts, BucketPlace, End, Execution, Executions, ExecutionsError, World};

@@ -21,7 +21,7 @@ pub struct Recorded {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecordWriteError {
     /// Somebody else wrote it in between: read it again.
-    #[error("the run record changed in between")]
+    #[error("it changed in between")]
     Changed,
     /// It could not be written.
     #[error(transparent)]
@@ -51,24 +51,36 @@ pub async fn write(
     record: &RunRecord,
     etag: Option<&str>,
 ) -> Result<String, RecordWriteError> {
-    let key = record.run.key().run_record(&record.run.run_id);
-    let body = serde_json::to_vec(record).map_err(|error| unwritable(&key, &error))?;
+    claim(bucket, clock, &record.run.key().run_record(&record.run.run_id), record, etag).await
+}
+
+/// Writes a document that only one of several deliveries may write, over the one that was read (`etag`) or as the first.
+/// Answers the new ETag.
+pub async fn claim(
+    bucket: &dyn Bucket,
+    clock: &dyn Clock,
+    key: &str,
+    document: &impl serde::Serialize,
+    etag: Option<&str>,
+) -> Result<String, RecordWriteError> {
+    let body = serde_json::to_vec(document).map_err(|error| unwritable(key, &error))?;
     let when = etag.map_or(When::Absent, |etag| When::Unchanged(etag.to_owned()));
     let mut tried = 0;
     loop {
-        let error = match bucket.put(&key, Put::json(body.clone()), when.clone()).await {
+        let error = match bucket.put(key, Put::json(body.clone()), when.clone()).await {
             Ok(etag) => return Ok(etag),
             Err(error) => error,
         };
         tried += 1;
         match error.kind {
             // A lost reply of our own, a second delivery, or nothing at all: only the object can tell.
-            BucketErrorKind::Precondition | BucketErrorKind::NotFound | BucketErrorKind::Unknown => match bucket.get(&key).await?
-            {
-                Some(object) if object.body == body => return Ok(object.etag),
-                now if now.as_ref().map(|o| o.etag.as_str()) == etag && tried < TRIES => {}
-                _ => return Err(RecordWriteError::Changed),
-            },
+            BucketErrorKind::Precondition | BucketErrorKind::NotFound | BucketErrorKind::Unknown => {
+                match bucket.get(key).await? {
+                    Some(object) if object.body == body => return Ok(object.etag),
+                    now if now.as_ref().map(|o| o.etag.as_str()) == etag && tried < TRIES => {}
+                    _ => return Err(RecordWriteError::Changed),
+                }
+            }
             BucketErrorKind::Conflict if tried < TRIES => {}
             _ => return Err(error.into()),
         }

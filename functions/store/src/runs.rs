@@ -45,26 +45,26 @@ pub enum NoRun {
 }
 
 /// Derives the run of an execution. `admit` judges the request before any call is made on its behalf: none through a role
-/// that the app's owner did not allow.
+/// that the app's owner did not allow. It is given the app's own account.
 pub async fn learn(
     world: &World,
     rails: &Rails,
     execution_arn: &str,
-    admit: impl Fn(&Request) -> Result<(), Refusal>,
+    admit: impl Fn(&Request, &str) -> Result<(), Refusal>,
 ) -> Result<Learnt, NoRun> {
     let Some(arn) = ExecutionArn::parse(execution_arn) else {
         let message = "`execution` is not the ARN of an execution";
         return Err(NoRun::Refused(Refusal::new(Ending::InvalidRequest, message)));
     };
     let execution = world.executions.describe(execution_arn).await.map_err(|error| NoRun::Failed(error.to_string()))?;
-    let Some(Execution { input, started_at, running, redriven }) = execution else { return Err(NoRun::NotLearnt) };
+    let Some(Execution { input, started_at, running, redriven, .. }) = execution else { return Err(NoRun::NotLearnt) };
 
     let request = Request::parse(&input).map_err(NoRun::Refused)?;
-    admit(&request).map_err(NoRun::Refused)?;
+    admit(&request, arn.account).map_err(NoRun::Refused)?;
     let run_id = run_id(execution_arn, started_at);
     let target = request.target.as_ref();
     let account = world.accounts.account(target, &run_id).await.map_err(NoRun::Refused)?;
-    let name = request.bucket.as_deref().or(rails.default_bucket.as_deref());
+    let name = rails.bucket(request.bucket.as_deref(), target);
     let place = world.accounts.find_bucket(target, &run_id, &account, name, request.region.as_deref());
     let place = place.await.map_err(NoRun::Refused)?;
     let mut run = Run {
@@ -148,8 +148,9 @@ impl Runs {
 #[async_trait]
 impl ResolveRun for Runs {
     async fn resolve(&self, execution_arn: &str) -> Result<Resolution, Failure> {
-        // A pause or a deny list that came later stops no renewal; a role that is not allowed was never worked through.
-        let admit = |request: &Request| self.rails.admits_target(request);
+        // A pause, a deny list or a distrust that came later stops no renewal; a role that is not allowed was never worked
+        // through.
+        let admit = |request: &Request, _: &str| self.rails.admits_target(request.target.as_ref());
         match learn(&self.world, &self.rails, execution_arn, admit).await {
             Ok(learnt) => Ok(Resolution::Run { run: Box::new(learnt.run), running: learnt.running }),
             Err(NoRun::NotLearnt) => Ok(Resolution::NotLearnt),
@@ -184,7 +185,7 @@ mod tests {
     #[async_trait]
     impl Executions for Over {
         async fn describe(&self, _: &str) -> Result<Option<Execution>, ExecutionsError> {
-            Ok(Some(Execution { input: self.input.into(), started_at: START, running: self.running, redriven: false }))
+            Ok(Some(Execution { input: self.input.into(), started_at: START, running: self.running, redriven: false, end: None }))
         }
     }
 

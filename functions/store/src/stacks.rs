@@ -5,14 +5,11 @@ use std::collections::HashSet;
 
 use ebb_core::keys::{StateKey, parse_state_key};
 use ebb_core::{StackKey, StackRef};
-use futures::StreamExt;
-use futures::stream;
 use serde_json::Value;
 
+use crate::at_once::at_once;
 use crate::bucket::{Bucket, BucketError};
 
-/// So many states are read at the same time.
-pub(crate) const AT_ONCE: usize = 16;
 const PAGE: usize = 1000;
 
 /// A stack that has state.
@@ -80,7 +77,7 @@ async fn stacks_of(
         let region = legacy_region(bucket, &key).await;
         ListedStack { stack, region, key, legacy: true }
     });
-    let read: Vec<ListedStack> = stream::iter(read).buffered(AT_ONCE).collect().await;
+    let read = at_once(read).await;
     stacks.extend(read.into_iter().filter(|listed| match &listed.region {
         Some(region) => !with_region.contains(&(listed.stack.clone(), region.clone())),
         None => true,

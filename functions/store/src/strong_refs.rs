@@ -2,12 +2,11 @@
 //! exports index is a view. Stacks of a schema before 4 record no imports and cannot be seen.
 
 use ebb_core::{StackKey, text};
-use futures::StreamExt;
-use futures::stream;
 use serde_json::Value;
 
+use crate::at_once::at_once;
 use crate::bucket::{Bucket, BucketError};
-use crate::stacks::{AT_ONCE, ListedStack, list_stacks};
+use crate::stacks::{ListedStack, list_stacks};
 
 /// One import of an export of the stack. Texts are display-safe.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,9 +35,8 @@ pub async fn find_consumers(bucket: &dyn Bucket, key: &StackKey) -> Result<Consu
         let found = imports(bucket, &listed, key).await;
         (listed, found)
     });
-    let scans: Vec<_> = stream::iter(scans).buffered(AT_ONCE).collect().await;
     let mut found = Consumers::default();
-    for (listed, scan) in scans {
+    for (listed, scan) in at_once(scans).await {
         match scan {
             Ok(consumers) => found.consumers.extend(consumers),
             Err(why) => {

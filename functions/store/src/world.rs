@@ -19,9 +19,24 @@ pub struct Execution {
     pub running: bool,
     /// Whether it was redriven: it would resume in the middle with its lock long gone.
     pub redriven: bool,
+    /// How it ended, once it has.
+    pub end: Option<End>,
 }
 
-/// DescribeExecution. Its quota is low and it is eventually consistent, so only Check and Renew call it.
+/// How an execution ended.
+#[derive(Clone, PartialEq, Eq)]
+pub struct End {
+    /// `SUCCEEDED`, `FAILED`, `TIMED_OUT`, `ABORTED`.
+    pub status: String,
+    /// The output of one that succeeded, JSON text.
+    pub output: Option<String>,
+    /// The error name of one that failed.
+    pub error: Option<String>,
+    /// The Cause of one that failed.
+    pub cause: Option<String>,
+}
+
+/// DescribeExecution. Its quota is low and it is eventually consistent, so only Check, Renew and Announce call it.
 #[async_trait]
 pub trait Executions: Send + Sync {
     /// The execution; `None` when it is not learnt yet.

@@ -49,6 +49,10 @@ pub(crate) fn of_step(
             match wait_for(&error) {
                 Some(ms) => after(blank, ms).because(&error.code, &reason),
                 None if error.class == ErrorClass::AlreadyGone => StepResult { already: true, ..settled(Outcome::Deleted) },
+                // One name for what the services call by many; their message names the action.
+                None if error.class == ErrorClass::Denied => {
+                    settled(Outcome::Failed).because(&Code::Denied.name(), &format!("{}: {reason}", error.code))
+                }
                 None => settled(Outcome::Failed).because(&error.code, &reason),
             }
         }

@@ -198,12 +198,13 @@ pub struct Fail {
     pub cause_path: String,
 }
 
-/// The three machines.
+/// The machines that a teardown and a sweep run on.
 #[derive(Debug)]
 pub struct Machines {
     pub teardown: Machine,
     pub drive: Machine,
     pub keeper: Machine,
+    pub sweep: Machine,
 }
 
 /// Reads a definition, filled in as the template does when it is deployed.
@@ -216,6 +217,8 @@ pub fn read(definition: &str) -> Result<Machine, String> {
         ("${FinalizerArn}", "finalizer"),
         ("${KeeperMachineArn}", "keeper"),
         ("${DriveMachineArn}", "drive"),
+        ("${TeardownMachineArn}", "teardown"),
+        ("${SweepConcurrency}", "10"),
         ("${Partition}", "aws"),
         ("${MaxConcurrency}", "40"),
     ] {
@@ -241,6 +244,7 @@ pub fn machines() -> &'static Machines {
             teardown: one("teardown", include_str!("../../../infra/teardown.asl.json")),
             drive: one("drive", include_str!("../../../infra/drive.asl.json")),
             keeper: one("keeper", include_str!("../../../infra/keeper.asl.json")),
+            sweep: one("sweep", include_str!("../../../infra/sweep.asl.json")),
         }
     })
 }

@@ -1,4 +1,4 @@
-//! Executions of the three machines: start, stop, redrive, describe, and the event that a dead teardown sends.
+//! Executions of the machines: start, stop, redrive, describe, and the event that a dead teardown sends.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -20,6 +20,7 @@ pub enum Kind {
     Teardown,
     Drive,
     Keeper,
+    Sweep,
 }
 
 impl Kind {
@@ -29,6 +30,7 @@ impl Kind {
             "teardown" => Ok(Kind::Teardown),
             "drive" => Ok(Kind::Drive),
             "keeper" => Ok(Kind::Keeper),
+            "sweep" => Ok(Kind::Sweep),
             other => Err(format!("there is no machine {other}")),
         }
     }
@@ -38,6 +40,7 @@ impl Kind {
             Kind::Teardown => "teardown",
             Kind::Drive => "drive",
             Kind::Keeper => "keeper",
+            Kind::Sweep => "sweep",
         }
     }
 
@@ -46,6 +49,7 @@ impl Kind {
             Kind::Teardown => &machines().teardown,
             Kind::Drive => &machines().drive,
             Kind::Keeper => &machines().keeper,
+            Kind::Sweep => &machines().sweep,
         }
     }
 }
@@ -115,6 +119,7 @@ impl Executions {
             Kind::Teardown => "teardowns",
             Kind::Drive => "drives",
             Kind::Keeper => "keepers",
+            Kind::Sweep => "sweeps",
         });
         sim.event(|| format!("start {arn} {}", brief(&input)));
         if kind == Kind::Keeper && sim.scenario.sabotage == Some(Sabotage::NoKeeper) {
@@ -251,7 +256,7 @@ impl Executions {
         }
         match self.with(arn, |e| e.standing.clone()) {
             Some(Standing::Succeeded(output)) => Ok(output),
-            other => Err(json!({"ExecutionArn": arn, "Status": format!("{other:?}")}).to_string()),
+            other => Err(described(arn, other).to_string()),
         }
     }
 
@@ -278,6 +283,16 @@ impl Executions {
     pub fn any_running(&self) -> bool {
         self.all().iter().any(|e| e.standing == Standing::Running)
     }
+}
+
+/// What Step Functions says of a failed child, in the Cause of the task that waited for it.
+fn described(arn: &str, standing: Option<Standing>) -> Value {
+    let (status, error, cause) = match standing {
+        Some(Standing::Failed { error, cause }) => ("FAILED", Some(error), Some(cause)),
+        Some(Standing::TimedOut) => ("TIMED_OUT", None, None),
+        _ => ("ABORTED", None, None),
+    };
+    json!({"ExecutionArn": arn, "Status": status, "Error": error, "Cause": cause})
 }
 
 /// The account of everything.

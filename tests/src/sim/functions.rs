@@ -92,6 +92,7 @@ impl Executions for Outside {
             started_at: found.started_at,
             running: running || stale,
             redriven: found.redrives > 0,
+            end: None,
         };
         drop(all);
         if stale {
@@ -185,8 +186,12 @@ enum Luck {
 impl Fleet {
     /// The functions of `sim`.
     pub fn new(sim: &Arc<Sim>) -> Self {
-        let rails =
-            Rails::from_vars(|name| (name == "EBB_APP").then(|| "ebb-app".to_owned())).expect("the rails of the simulation");
+        let var = |name: &str| match name {
+            "EBB_APP" => Some("ebb-app".to_owned()),
+            "EBB_MAX_STACKS" => Some("500".to_owned()),
+            _ => None,
+        };
+        let rails = Rails::from_vars(var).expect("the rails of the simulation");
         Fleet {
             outside: Arc::new(Outside(Arc::downgrade(sim))),
             time: sim.time,
@@ -219,7 +224,7 @@ impl Fleet {
                 rails,
                 home_region: Some("us-east-1".into()),
             })),
-            _ => Container::Finalizer(Arc::new(ebb_finalizer::Deps { world })),
+            _ => Container::Finalizer(Arc::new(ebb_finalizer::Deps { world, app: "ebb".into() })),
         }
     }
 

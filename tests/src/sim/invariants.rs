@@ -221,14 +221,18 @@ impl Truth {
     /// Whether a function has any business with a key.
     fn belongs(&self, sim: &Sim, actor: &Actor, key: &str) {
         let shape = &sim.scenario.shape;
-        let (stack, region) = (&shape.stack, &shape.region);
+        let region = &shape.region;
         let own = |rest: &str| {
             let (of, rest) = rest.split_once('/').unwrap_or((rest, ""));
-            let ours = of == stack || of.strip_prefix(stack.as_str()).is_some_and(|child| child.starts_with('~'));
-            ours && (rest.split_once('/').is_some_and(|(at, _)| at == region) || rest == "state.json" || rest == "lock.json")
+            let here = rest.split_once('/').is_some_and(|(at, _)| at == region) || rest == "state.json" || rest == "lock.json";
+            shape.is_ours(of) && here
+        };
+        let run = |rest: &str| {
+            rest.split_once('/').is_some_and(|(of, rest)| shape.is_ours(of) && rest.starts_with(&format!("{region}/")))
         };
         let belongs = key.strip_prefix("cdkd/").is_some_and(own)
-            || key.starts_with(&format!("ebb/runs/cdkd/{stack}/{region}/"))
+            || key.strip_prefix("ebb/runs/cdkd/").is_some_and(run)
+            || (key.starts_with("ebb/sweeps/cdkd/") && actor.name == "planner" && !shape.fleet.is_empty())
             || key.starts_with("custom-resource-responses/ebb-")
             || key == format!("cdkd/_index/{region}/exports.json");
         sim.check(Invariant::Neighbour, belongs, || format!("{} writes {key}", actor.name));

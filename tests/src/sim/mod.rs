@@ -11,6 +11,7 @@ pub mod aws;
 pub mod bucket;
 pub mod custom;
 pub mod executions;
+pub mod fleet;
 pub mod functions;
 pub mod invariants;
 pub mod log;

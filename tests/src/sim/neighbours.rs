@@ -59,6 +59,7 @@ fn stop(sim: &Arc<Sim>, kind: Kind, children_too: bool) {
             Kind::Teardown => "teardown stopped",
             Kind::Drive => "drive stopped",
             Kind::Keeper => "keeper stopped",
+            Kind::Sweep => "sweep stopped",
         });
     }
 }

@@ -41,12 +41,17 @@ pub fn run(seed: u64, trace: Trace) -> Outcome {
 
 /// Runs a scenario, drawn or changed.
 pub fn run_scenario(scenario: Scenario, trace: Trace) -> Outcome {
+    run_as(scenario, trace, async |sim| live(&sim).await)
+}
+
+/// Runs a scenario in a runtime of its own; `life` says what happens in it.
+pub(super) fn run_as(scenario: Scenario, trace: Trace, life: impl AsyncFnOnce(Arc<Sim>)) -> Outcome {
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
     runtime.block_on(async {
         let seed = scenario.seed;
         let sim = Sim::new(scenario, trace);
         sim.event(|| format!("{:?}", Header(&sim.scenario)));
-        live(&sim).await;
+        life(sim.clone()).await;
         let took = sim.elapsed();
         let shape = sim.scenario.shape.name.clone();
         Outcome { seed, shape, took, notes: sim.log.take() }
@@ -103,7 +108,7 @@ async fn live(sim: &Arc<Sim>) {
 }
 
 /// Waits until nothing runs and nothing is to come.
-async fn quiet(sim: &Arc<Sim>) -> bool {
+pub(super) async fn quiet(sim: &Arc<Sim>) -> bool {
     loop {
         sim.sleep(Duration::from_secs(20)).await;
         if sim.truth.is_quiet() && !sim.executions.any_running() {
@@ -119,7 +124,7 @@ async fn quiet(sim: &Arc<Sim>) -> bool {
 }
 
 /// Five minutes after the last death and the last fault, no lock of a run is left.
-async fn settled(sim: &Arc<Sim>) {
+pub(super) async fn settled(sim: &Arc<Sim>) {
     let last = sim.truth.last_death().max(sim.log.notes().last_fault).max(START);
     let until = last + 300_000;
     if sim.now() < until {
@@ -148,7 +153,7 @@ async fn settled(sim: &Arc<Sim>) {
 }
 
 /// What runs say of themselves is what their records say.
-fn told(sim: &Arc<Sim>) {
+pub(super) fn told(sim: &Arc<Sim>) {
     let snapshot = sim.bucket.snapshot();
     let records: Vec<RunRecord> = snapshot
         .iter()

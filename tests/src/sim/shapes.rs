@@ -15,6 +15,8 @@ pub struct Shape {
     pub name: String,
     pub stack: String,
     pub region: String,
+    /// The root stacks of a sweep, when there are more than `stack`.
+    pub fleet: Vec<String>,
     /// The request has to say that a nested stack may be torn down by itself.
     pub nested_by_itself: bool,
     /// The error that every run of it ends with.
@@ -78,6 +80,13 @@ impl Shape {
         self.refused.is_none() && !self.rows.iter().any(|row| row.masked || row.broken)
     }
 
+    /// Whether `stack`, or the root that it is nested in, is ours.
+    pub fn is_ours(&self, stack: &str) -> bool {
+        let root = stack.split('~').next().unwrap_or_default();
+        let inside = stack.strip_prefix(&self.stack).is_some_and(|rest| rest.is_empty() || rest.starts_with('~'));
+        inside || self.fleet.iter().any(|one| one == root)
+    }
+
     fn new(name: &str, region: &str, stack: &str, mut files: Vec<File>) -> Shape {
         for file in &mut files {
             plant_secrets(&mut file.state);
@@ -97,6 +106,7 @@ impl Shape {
             name: name.to_owned(),
             stack: stack.to_owned(),
             region: region.to_owned(),
+            fleet: Vec::new(),
             nested_by_itself: false,
             refused: None,
             files,
@@ -355,6 +365,68 @@ fn generated(rng: &Rng) -> Shape {
     }
     files.insert(0, File { stack: stack.into(), legacy: false, state: state_of(stack, "us-east-1", resources) });
     Shape::new("generated", "us-east-1", stack, files)
+}
+
+/// Stacks that import from earlier ones and read outputs of them; some have nested stacks, which read too. Every row of a
+/// stack needs every row of the stacks that it imports from.
+pub fn fleet(rng: &Rng, stacks: usize) -> Shape {
+    let name = |n: usize| format!("Fleet{n:03}");
+    let mut files: Vec<File> = Vec::new();
+    let mut imports: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for n in 0..stacks {
+        let stack = name(n);
+        let some = |count: usize| (0..count).map(|_| name(rng.below(n))).collect::<BTreeSet<String>>();
+        let strong = if n > 0 && rng.chance(600) { some(rng.between(1, 2) as usize) } else { BTreeSet::new() };
+        let weak = if n > 0 && rng.chance(200) { some(1) } else { BTreeSet::new() };
+        let mut resources = Map::new();
+        for row in 0..rng.between(1, 3) {
+            let resource_type = *rng.pick(&["AWS::SQS::Queue", "AWS::DynamoDB::Table", "AWS::SSM::Parameter", "AWS::IAM::Role"]);
+            let mut made = row_of(resource_type, &format!("{stack}-{row}"), json!({}), json!([]));
+            // A row that fails whatever AWS says.
+            if rng.chance(30) {
+                made["physicalId"] = Value::Null;
+            }
+            resources.insert(format!("Row{row}"), made);
+        }
+        let reads = |sources: &BTreeSet<String>, field: &str| {
+            sources.iter().map(|s| json!({"sourceStack": s, "sourceRegion": "us-east-1", field: "Value"})).collect::<Value>()
+        };
+        let mut reader = (stack.clone(), false);
+        if rng.chance(200) {
+            let child = format!("{stack}~Nested");
+            resources.insert("Nested".into(), row_of("AWS::CloudFormation::Stack", &child, json!({}), json!([])));
+            let mut inside = Map::new();
+            inside.insert("Inner".into(), row_of("AWS::SQS::Queue", &format!("{stack}-inner"), json!({}), json!([])));
+            let mut state = state_of(&child, "us-east-1", inside);
+            state["parentStack"] = stack.as_str().into();
+            state["parentLogicalId"] = "Nested".into();
+            state["parentRegion"] = "us-east-1".into();
+            if rng.chance(500) {
+                state["imports"] = reads(&strong, "exportName");
+                reader = (child.clone(), true);
+            }
+            files.push(File { stack: child, legacy: false, state });
+        }
+        let mut state = state_of(&stack, "us-east-1", resources);
+        if !reader.1 {
+            state["imports"] = reads(&strong, "exportName");
+        }
+        state["outputReads"] = reads(&weak, "outputName");
+        imports.insert(reader.0, strong.into_iter().collect());
+        files.push(File { stack, legacy: false, state });
+    }
+    let mut shape = Shape::new("fleet", "us-east-1", "Fleet", files);
+    shape.fleet = (0..stacks).map(name).collect();
+    let ids = |root: &str| -> Vec<String> {
+        let of = |row: &&Row| row.stack.split('~').next() == Some(root);
+        shape.rows.iter().filter(of).map(|row| row.id.clone()).collect()
+    };
+    let needs: Vec<Vec<String>> =
+        shape.rows.iter().map(|row| imports.get(&row.stack).into_iter().flatten().flat_map(|root| ids(root)).collect()).collect();
+    for (row, needs) in shape.rows.iter_mut().zip(needs) {
+        row.needs.extend(needs);
+    }
+    shape
 }
 
 /// A stack of so many slow resources that one drive's history does not hold its teardown.

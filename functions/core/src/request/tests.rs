@@ -1,7 +1,10 @@
 use proptest::prelude::*;
 use serde_json::json;
 
+use serde_json::Value;
+
 use super::*;
+use crate::Ending;
 
 fn refusal(input: &str) -> String {
     let refusal = Request::parse(input).expect_err(input);
@@ -178,6 +181,32 @@ fn nothing_is_deleted_without_the_stacks_name_repeated() {
     }
     assert!(refusal(r#"{"stack": "A", "dryRun": false}"#).contains("`confirm` is missing"));
     assert!(Request::parse(r#"{"stack": "A", "dryRun": true}"#).unwrap().dry_run);
+}
+
+/// The rule's transformer wraps an event's detail, so that the word of EventBridge on who asks stands where no detail reaches.
+#[test]
+fn an_event_is_read_with_the_account_that_it_came_from() {
+    let asked = |by: Value, request: Value| Request::parse(&json!({"requestedBy": by, "request": request}).to_string());
+    let valid = json!({"stack": "A", "region": "us-west-2", "confirm": "A"});
+    let request = asked(json!("210987654321"), valid.clone()).unwrap();
+    assert_eq!((request.requested_by.as_deref(), request.stack.as_str()), (Some("210987654321"), "A"));
+    assert_eq!(Request::parse(&valid.to_string()).unwrap().requested_by, None);
+
+    for by in [json!(null), json!(210_987_654_321u64), json!("210"), json!("")] {
+        assert!(asked(by, valid.clone()).unwrap_err().message.starts_with("`requestedBy` "));
+    }
+    let mut forged = valid.clone();
+    forged["requestedBy"] = "123456789012".into();
+    assert!(
+        asked(json!("210987654321"), forged.clone()).unwrap_err().message.starts_with("`requestedBy` is no field of a request")
+    );
+    assert!(refusal(&forged.to_string()).starts_with("`requestedBy` is no field of a request"));
+    let beside = json!({"requestedBy": "210987654321", "request": valid, "stack": "B"});
+    assert!(refusal(&beside.to_string()).starts_with("`stack` is no field"));
+    assert!(asked(json!("210987654321"), json!("A")).unwrap_err().message.starts_with("the input is not an object"));
+    assert!(asked(json!("210987654321"), json!({})).unwrap_err().message.starts_with("the input names no stack"));
+    let nested = json!({"requestedBy": "210987654321", "request": {"requestedBy": "1", "request": {}}});
+    assert!(Request::parse(&nested.to_string()).is_err());
 }
 
 proptest! {

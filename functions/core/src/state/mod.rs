@@ -102,6 +102,11 @@ impl StateDoc {
         &self.region
     }
 
+    /// When it was last written, in milliseconds; `None` when it does not say so.
+    pub fn last_modified(&self) -> Option<crate::Millis> {
+        self.top.get("lastModified").and_then(|raw| serde_json::from_str(raw.get()).ok())
+    }
+
     /// How many resources it records.
     pub fn resource_count(&self) -> usize {
         self.resources.len()

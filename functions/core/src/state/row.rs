@@ -169,20 +169,31 @@ impl Row {
     }
 
     /// Whether its tags carry `tag` with any value but `false` (also a masked one: protecting too much is mended by hand).
-    /// Tags are looked for in every property whose name ends in `Tags`, as lists of pairs and as maps.
     pub fn protected_by(&self, tag: &str) -> bool {
-        let says_yes = |value: Option<&Value>| match value {
+        self.tagged(tag).any(|value| match value {
             Some(Value::Bool(value)) => *value,
             Some(Value::String(value)) => !value.trim().eq_ignore_ascii_case("false"),
             _ => true,
+        })
+    }
+
+    /// The values of `tag`; `None` for one that is no text.
+    pub fn tag_values(&self, tag: &str) -> Vec<Option<String>> {
+        self.tagged(tag).map(|value| value.and_then(Value::as_str).map(str::to_owned)).collect()
+    }
+
+    /// Values of a tag, which is looked for in every property whose name ends in `Tags`, as lists of pairs and as maps.
+    fn tagged<'a>(&'a self, tag: &'a str) -> impl Iterator<Item = Option<&'a Value>> {
+        let pair = move |entry: &'a Value, names: [&str; 2]| {
+            (entry.get(names[0]).and_then(Value::as_str) == Some(tag)).then(|| entry.get(names[1]))
         };
-        let pair = |entry: &Value, names: [&str; 2]| {
-            entry.get(names[0]).and_then(Value::as_str) == Some(tag) && says_yes(entry.get(names[1]))
-        };
-        self.properties.iter().filter(|(name, _)| name.to_ascii_lowercase().ends_with("tags")).any(|(_, tags)| match tags {
-            Value::Array(tags) => tags.iter().any(|t| pair(t, ["Key", "Value"]) || pair(t, ["key", "value"])),
-            Value::Object(tags) => tags.get(tag).is_some_and(|value| says_yes(Some(value))),
-            _ => false,
+        let of = self.properties.iter().filter(|(name, _)| name.to_ascii_lowercase().ends_with("tags"));
+        of.flat_map(move |(_, tags)| match tags {
+            Value::Array(tags) => {
+                tags.iter().filter_map(|t| pair(t, ["Key", "Value"]).or_else(|| pair(t, ["key", "value"]))).collect::<Vec<_>>()
+            }
+            Value::Object(tags) => tags.get(tag).map(Some).into_iter().collect(),
+            _ => Vec::new(),
         })
     }
 }

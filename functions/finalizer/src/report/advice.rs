@@ -6,12 +6,12 @@ use ebb_core::{Ending, Status};
 /// What mends a row, by its code.
 const BY_CODE: &[(&str, &str)] = &[
     ("AccessDenied", "grant the action to the role that the run works through, then start again"),
-    ("AccessDeniedException", "grant the action to the role that the run works through, then start again"),
     ("BadServiceToken", "repair ServiceToken in the state, or drop the row with `cdkd state orphan`"),
     ("Blocked", "mend what blocks it; it is deleted by the next run"),
     ("ChildFailed", "mend the nested stack's own resources; they are named here too"),
     ("ChildSkipped", "repair the nested stack's own state; it is named here too"),
     ("DataGuard", "save what is in it, then empty it or set deleteData"),
+    ("Denied", "grant the action that the reason names to the role that the run works through, then start again"),
     ("FinalSnapshotFailed", "take a snapshot by hand, or set skipFinalSnapshot"),
     ("FinalSnapshotTimeout", "wait for the snapshot, then start again: it is found and used"),
     ("FinalSnapshotUnsupported", "take a copy by hand, then set skipFinalSnapshot"),

@@ -79,7 +79,7 @@ async fn a_redriven_execution_is_refused() {
     let bed = Bed::new();
     bed.put(NETWORK_KEY, NETWORK);
     let input = teardown("EdgeNetwork", "us-east-1").to_string();
-    bed.executes(Ok(Some(Execution { input, started_at: T, running: true, redriven: true })));
+    bed.executes(Ok(Some(Execution { input, started_at: T, running: true, redriven: true, end: None })));
     assert!(refused(&bed.check_again().await, Ending::InvalidRequest).contains("redriven"));
 }
 

@@ -27,7 +27,7 @@ async fn every_answer_has_its_outcome() {
         (Err(error(ErrorClass::Blocked { after, by: holders }, "InUse")), Outcome::Pending, Some("InUse"), Some(30_000)),
         (Err(error(ErrorClass::Throttled, "Throttling")), Outcome::Pending, Some("Throttling"), Some(4_000)),
         (Err(error(ErrorClass::Protected, "Protected")), Outcome::Failed, Some("Protected"), None),
-        (Err(error(ErrorClass::Denied, "AccessDenied")), Outcome::Failed, Some("AccessDenied"), None),
+        (Err(error(ErrorClass::Denied, "AccessDenied")), Outcome::Failed, Some("Denied"), None),
         (Err(error(ErrorClass::Terminal, "InvalidParameterValue")), Outcome::Failed, Some("InvalidParameterValue"), None),
         (Err(error(ErrorClass::AlreadyGone, "NotFound")), Outcome::Deleted, None, None),
     ] {

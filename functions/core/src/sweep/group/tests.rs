@@ -1,0 +1,172 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::sweep::testing::{Stack, everything, selection, stack, sweep};
+
+/// Runs every group of a fleet wave by wave; `ends` says how a stack's teardown ends. Answers the waves by name.
+fn run(stacks: &[Stack], dry_run: bool, ends: impl Fn(&str) -> Ending) -> (Vec<Group>, Vec<Vec<String>>) {
+    let selection = selection(stacks, &everything());
+    let sweep = sweep(everything(), dry_run);
+    let mut waves: Vec<Vec<String>> = Vec::new();
+    let mut groups = Vec::new();
+    for number in 0..selection.groups() {
+        let mut group = Group::begin(&selection, number).advance(&[], dry_run);
+        let mut at = 0;
+        loop {
+            let items = group.items(&sweep, 0);
+            if items.is_empty() {
+                break;
+            }
+            let name = |item: &Item| item.request["stack"].as_str().unwrap().to_owned();
+            waves.resize(waves.len().max(at + 1), Vec::new());
+            waves[at].extend(items.iter().map(name));
+            let results: Vec<_> = items.iter().map(|item| StackResult::of(item.n, item.step, ends(&name(item)), "")).collect();
+            group = group.advance(&results, dry_run);
+            at += 1;
+        }
+        groups.push(group);
+    }
+    waves.iter_mut().for_each(|wave| wave.sort());
+    (groups, waves)
+}
+
+fn row<'a>(groups: &'a [Group], stack: &str) -> &'a Row {
+    groups.iter().flat_map(|group| &group.stacks).find(|row| row.stack == stack).unwrap()
+}
+
+fn three_chains() -> Vec<Stack> {
+    vec![
+        stack("Net"),
+        stack("Db").imports(&["Net"]),
+        stack("Web").imports(&["Db", "Net"]),
+        stack("Job").reads_outputs(&["Net"]),
+        stack("Other"),
+        stack("OtherWeb").imports(&["Other"]),
+        stack("Alone"),
+    ]
+}
+
+#[test]
+fn consumers_first_and_independent_stacks_side_by_side() {
+    let (groups, waves) = run(&three_chains(), false, |_| Ending::Deleted);
+    assert_eq!(waves, [vec!["Alone", "Job", "OtherWeb", "Web"], vec!["Db", "Other"], vec!["Net"]]);
+    assert_eq!(groups.len(), 3);
+}
+
+#[test]
+fn a_failed_consumer_holds_its_producers_and_nothing_else() {
+    let (groups, waves) = run(&three_chains(), false, |name| if name == "Web" { Ending::Partial } else { Ending::Deleted });
+    assert_eq!(waves, [vec!["Alone", "Job", "OtherWeb", "Web"], vec!["Other"]]);
+    for (held, by) in [("Db", "Web in us-east-1"), ("Net", "Web in us-east-1")] {
+        let row = row(&groups, held);
+        assert_eq!((row.status, row.held_by.as_deref()), (Status::Held, Some(by)));
+    }
+    assert_eq!(row(&groups, "Job").result.as_ref().unwrap().result, Ending::Deleted);
+}
+
+/// A stack that somebody else tore down in between is gone all the same.
+#[test]
+fn a_consumer_that_was_not_there_any_more_holds_nobody() {
+    let (_, waves) = run(&three_chains(), false, |name| if name == "Web" { Ending::StackNotFound } else { Ending::NothingToDo });
+    assert_eq!(waves.last().unwrap(), &["Net"]);
+}
+
+/// A dry run looks at everybody at once; a producer is refused as long as its consumers are there, which says nothing.
+#[test]
+fn a_look_waits_for_nobody() {
+    let ends = |name: &str| match name {
+        "Net" | "Db" | "Other" => Ending::ActiveImports,
+        "Alone" => Ending::Refused,
+        _ => Ending::DryRun,
+    };
+    let (groups, waves) = run(&three_chains(), true, ends);
+    assert_eq!(waves.len(), 1);
+    assert_eq!(waves[0].len(), 7);
+    let net = row(&groups, "Net").result.as_ref().unwrap();
+    assert_eq!(net.result, Ending::DryRun);
+    assert!(net.message.as_ref().unwrap().contains("when the stacks that import from it are gone"));
+    assert_eq!(row(&groups, "Alone").result.as_ref().unwrap().result, Ending::Refused);
+}
+
+/// Results that were not told, or of another step, are no news of success.
+#[test]
+fn a_teardown_of_which_nothing_is_heard_has_failed() {
+    let selection = selection(&[stack("Net"), stack("Web").imports(&["Net"])], &everything());
+    let begun = Group::begin(&selection, 0).advance(&[], false);
+    let late = StackResult::of(0, begun.step + 1, Ending::Deleted, "");
+    for results in [vec![], vec![late]] {
+        let group = begun.clone().advance(&results, false);
+        assert_eq!((group.stacks[0].status, group.stacks[1].status), (Status::Ended, Status::Held));
+    }
+}
+
+#[test]
+fn a_wave_starts_so_many_and_the_rest_in_the_next() {
+    let mut stacks: Vec<Stack> = (0..90).map(|n| stack(&format!("Web{n:02}")).imports(&["Net"])).collect();
+    stacks.push(stack("Net"));
+    let (_, waves) = run(&stacks, false, |_| Ending::Deleted);
+    assert_eq!(waves.iter().map(Vec::len).collect::<Vec<_>>(), [40, 40, 10, 1]);
+}
+
+/// Names of executions are unique in an account for 90 days, at most 80 characters long, and plain.
+#[test]
+fn executions_have_names_of_their_own() {
+    let long = "L".repeat(300);
+    let stacks = [stack(&format!("{long}1")), stack(&format!("{long}2")), stack("Short")];
+    let selection = selection(&stacks, &everything());
+    let sweep = sweep(everything(), false);
+    let mut names = BTreeSet::new();
+    for group in 0..selection.groups() {
+        for item in Group::begin(&selection, group).advance(&[], false).items(&sweep, 0) {
+            assert!(item.name.len() <= 80 && item.name.starts_with("20260815T093012123Z-1a2b3c4d-0."), "{}", item.name);
+            names.insert(item.name);
+        }
+    }
+    assert_eq!(names.len(), 3);
+    assert!(names.contains("20260815T093012123Z-1a2b3c4d-0.2-Short"), "{names:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever reads whatever and whatever fails: a producer is begun when all its consumers are gone and never else, and
+    /// a failure holds those that it reaches and nobody else.
+    #[test]
+    fn no_producer_is_ever_begun_before_its_consumers_are_gone(
+        imports in prop::collection::vec((0usize..14, 0usize..14), 0..30),
+        fails in prop::collection::btree_set(0usize..14, 0..4),
+    ) {
+        let name = |n: usize| format!("S{n:02}");
+        // Downhill only, so that there are no circles.
+        let imports: BTreeSet<(usize, usize)> = imports.into_iter().filter(|(a, b)| a > b).collect();
+        let stacks: Vec<Stack> = (0..14).map(|n| {
+            let from: Vec<String> = imports.iter().filter(|(a, _)| *a == n).map(|(_, b)| name(*b)).collect();
+            stack(&name(n)).imports(&from.iter().map(String::as_str).collect::<Vec<_>>())
+        }).collect();
+        let failing: BTreeSet<String> = fails.iter().map(|n| name(*n)).collect();
+        let (groups, waves) = run(&stacks, false, |stack| if failing.contains(stack) { Ending::Partial } else { Ending::Deleted });
+        let begun: BTreeMap<&str, usize> = waves.iter().enumerate().flat_map(|(at, wave)| wave.iter().map(move |s| (s.as_str(), at))).collect();
+        for (consumer, producer) in &imports {
+            let (consumer, producer) = (name(*consumer), name(*producer));
+            if let Some(at) = begun.get(producer.as_str()) {
+                prop_assert!(begun.get(consumer.as_str()).is_some_and(|before| before < at));
+                prop_assert!(!failing.contains(&consumer));
+            }
+        }
+        // Reached by a failure that was begun, through imports.
+        let mut held = BTreeSet::new();
+        for n in (0..14).rev() {
+            let stays = |a: usize| held.contains(&a) || fails.contains(&a);
+            if imports.iter().any(|(a, b)| *b == n && stays(*a)) {
+                held.insert(n);
+            }
+        }
+        for row in groups.iter().flat_map(|group| &group.stacks) {
+            let n: usize = row.stack[1..].parse().unwrap_or(99);
+            prop_assert_eq!(row.status == Status::Held, held.contains(&n), "{}", row.stack);
+            prop_assert!(row.status != Status::Waiting && row.status != Status::Running);
+        }
+    }
+}

@@ -1,0 +1,199 @@
+"""Sweeps: who is chosen and why the others are not, who goes first, what a stack that stays holds, and what is said in the end."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from bed import Bed, seed
+
+import fleet
+from app import REGION, STATE_BUCKET, App, error, message, outcome, until
+
+pytestmark = pytest.mark.timeout(240)
+PAST, FUTURE = "2020-01-01", "2999-01-01T00:00:00Z"
+
+
+@pytest.fixture(scope="module")
+def railed() -> Iterator[App]:
+    """An app whose owner has set rails."""
+    with Bed() as bed:
+        yield App.deployed(bed, DenyStacks="*-live", MaxStacks="8", DenyTypes="AWS::RDS::*")
+
+
+def asked(name: str, **select: Any) -> dict[str, Any]:
+    return {"name": name, "confirm": name, "select": select}
+
+
+def started(app: App, name: str) -> float:
+    """When the first resource of a stack that is gone was begun."""
+    keys = [key for key in app.keys(f"ebb/runs/cdkd/{name}/") if not key.endswith((".report.json", ".html"))]
+    return min(row["startedAt"] for key in keys for row in json.loads(app.read(key) or b"")["resources"].values())
+
+
+def ended(app: App, name: str) -> float:
+    keys = [key for key in app.keys(f"ebb/runs/cdkd/{name}/") if not key.endswith((".report.json", ".html"))]
+    return max(json.loads(app.read(key) or b"")["ended"]["at"] for key in keys)
+
+
+@pytest.mark.parametrize("exporter_first", [True, False])
+def test_an_importer_goes_before_its_exporter_however_they_are_listed(app: App, name: Callable[[str], str], exporter_first: bool) -> None:
+    net, web, job = name("Net"), name("Web"), name("Job")
+    stacks = [fleet.stack(app.bed, net), fleet.stack(app.bed, web, imports=[net]), fleet.stack(app.bed, job, reads=[net])]
+    assert error(app.tear_down(net)) == ("FAILED", "ActiveImports"), "by itself it is refused"
+    listed = [net, web, job] if exporter_first else [job, web, net]
+    found = app.sweep(asked("pair", stacks=listed))
+    assert outcome(found) == ("SUCCEEDED", "Deleted")
+    assert fleet.gone(stacks) == [net, web, job]
+    assert ended(app, web) <= started(app, net) and ended(app, job) <= started(app, net)
+    levels = {one["stack"]: one["level"] for one in found["output"]["stacks"]}
+    assert levels == {web: 0, job: 0, net: 1}
+
+
+def test_old_and_due_stacks_go_and_each_refusal_says_its_rail(railed: App) -> None:
+    due = {"teardown-after": PAST}
+    stacks = [fleet.stack(railed.bed, f"Preview-{n}", tags=due) for n in range(6)]
+    live = fleet.stack(railed.bed, "Preview-live", tags=due)
+    protected = fleet.stack(railed.bed, "Preview-kept", tags={**due, "ebb:protect": "true"})
+    others = [
+        fleet.stack(railed.bed, "Preview-young", tags=due, hours_old=1),
+        fleet.stack(railed.bed, "Preview-later", tags={"teardown-after": FUTURE}),
+        fleet.stack(railed.bed, "Preview-untagged"),
+        fleet.stack(railed.bed, "Preview-out", tags=due),
+    ]
+    found = railed.sweep(asked("due", names=["Preview-*"], olderThan="72h", dueTag="teardown-after", exclude=["*-out"]))
+    assert outcome(found) == ("SUCCEEDED", "Deleted")
+    assert fleet.gone([*stacks, live, protected, *others]) == [one.name for one in stacks]
+    assert found["output"]["counts"] | {"left": 0} == {
+        "chosen": 6, "deleted": 6, "looked": 0, "failed": 0, "held": 0, "waiting": 0, "left": 0}
+    assert fleet.left(found) == {
+        "Preview-live": "Refused", "Preview-kept": "Refused", "Preview-young": "TooYoung", "Preview-later": "NotDue",
+        "Preview-untagged": "NotDue", "Preview-out": "Excluded"}
+    reasons = {one["stack"]: one["reason"] for one in found["output"]["left"]}
+    assert reasons["Preview-live"].startswith("DenyStacks: ") and reasons["Preview-live"].endswith("parameter DenyStacks")
+    assert reasons["Preview-kept"].startswith("ProtectTag: ") and reasons["Preview-kept"].endswith("parameter ProtectTag")
+    place = found["output"]["places"][0]
+    selection = json.loads(railed.read(place["selection"].removeprefix(f"s3://{STATE_BUCKET}/")) or b"")
+    assert {one["stack"] for one in selection["chosen"]} == {one.name for one in stacks}
+    report = json.loads(railed.read(place["report"].removeprefix(f"s3://{STATE_BUCKET}/")) or b"")
+    assert report["counts"]["deleted"] == 6
+
+
+def test_a_stack_that_stays_holds_what_it_reads_and_nothing_else(app: App, name: Callable[[str], str]) -> None:
+    net, web, other, other_web = name("Net"), name("Web"), name("Other"), name("OtherWeb")
+    stacks = [fleet.stack(app.bed, net), fleet.stack(app.bed, web, imports=[net]),
+              fleet.stack(app.bed, other), fleet.stack(app.bed, other_web, imports=[other])]
+    body = app.put(f"cdkd/{web}/{REGION}/lock.json", {"owner": "maria@build-7:1", "timestamp": 1, "expiresAt": 32503680000000})
+    found = app.sweep(asked("held", stacks=[net, web, other, other_web]))
+    assert error(found) == ("FAILED", "Partial"), found
+    assert fleet.results(found) == {web: "LockHeld", net: "Held", other_web: "Deleted", other: "Deleted"}
+    assert message(found) == "of 4 stacks: 2 deleted, 1 failed, 1 held by a stack that stayed"
+    said = {one["stack"]: one.get("message", "") for one in found["output"]["stacks"]}
+    assert "maria@build-7:1" in said[web] and web in said[net]
+    assert fleet.gone(stacks) == [other, other_web]
+    assert app.read(f"cdkd/{web}/{REGION}/lock.json") == body and app.lock(net) is None
+
+
+def test_a_sweep_waits_for_a_lock_as_long_as_it_says(app: App, name: Callable[[str], str]) -> None:
+    one = fleet.stack(app.bed, name("Busy"))
+    app.put(f"cdkd/{one.name}/{REGION}/lock.json", {"owner": "maria@build-7:1", "timestamp": 1, "expiresAt": 32503680000000})
+    execution = app.bed.start(app.outputs["SweepStateMachineArn"], asked("patient", stacks=[one.name]) | {"lockWait": 120})
+    teardowns = app.outputs["TeardownStateMachineArn"]
+    until(lambda: any(e["name"].endswith(one.name) and e["status"] == "RUNNING" for e in app.bed.executions(teardowns)), 30)
+    app.bed.look("s3").delete_object(Bucket=STATE_BUCKET, Key=f"cdkd/{one.name}/{REGION}/lock.json")
+    assert outcome(app.bed.wait(execution)) == ("SUCCEEDED", "Deleted")
+    assert fleet.gone([one]) == [one.name]
+
+
+def test_a_dry_run_answers_selection_order_and_plans_and_changes_nothing(app: App, name: Callable[[str], str]) -> None:
+    net, web = name("Net"), name("Web")
+    stacks = [fleet.stack(app.bed, net), fleet.stack(app.bed, web, imports=[net])]
+    seed.bucket(stacks[1], "Photos", objects=1)
+    stacks[1].write(imports=[{"sourceStack": net, "sourceRegion": REGION, "exportName": "Url"}], lastModified=1)
+    objects, mark = app.versions("cdkd/"), app.bed.mark()
+    found = app.sweep({"name": "look", "dryRun": True, "select": {"stacks": [net, web]}})
+    assert outcome(found) == ("SUCCEEDED", "DryRun")
+    assert app.versions("cdkd/") == objects and app.changes(mark) == []
+    first, second = found["output"]["stacks"]
+    assert (first["stack"], first["level"], first["plan"]["resources"], first["plan"]["guarded"]) == (web, 0, 3, 1)
+    assert (second["stack"], second["after"], second["plan"]["resources"]) == (net, [web], 2)
+    assert found["output"]["estimate"]["longestChainSeconds"] >= first["plan"]["seconds"] + second["plan"]["seconds"] > 0
+    assert len(fleet.gone(stacks)) == 0
+
+
+def test_too_many_are_refused_before_the_first(railed: App) -> None:
+    stacks = [fleet.stack(railed.bed, f"Many-{n}") for n in range(9)]
+    mark = railed.bed.mark()
+    found = railed.sweep(asked("many", names=["Many-*"]))
+    assert error(found) == ("FAILED", "Refused")
+    assert message(found).startswith("MaxStacks: 9 stacks were chosen, at most 8 are allowed")
+    assert found["cause"]["selections"][0].startswith(f"s3://{STATE_BUCKET}/ebb/sweeps/")
+    assert railed.changes(mark) == [] and fleet.gone(stacks) == []
+    limited = railed.sweep({"name": "many", "confirm": "many", "select": {"names": ["Many-*"], "limit": 8}})
+    assert outcome(limited) == ("SUCCEEDED", "Deleted")
+    assert len(fleet.gone(stacks)) == 8 and list(fleet.left(limited).values()) == ["OverLimit"]
+
+
+BAD: dict[str, tuple[Any, str]] = {
+    "the console's default input": ({"Comment": "Insert your JSON here"}, "names no sweep"),
+    "a teardown's input": ({"stack": "A", "confirm": "A"}, "`stack` is no field of a request"),
+    "no confirm": ({"name": "a", "select": {"names": ["*"]}}, "`confirm` is missing: write a there"),
+    "a stack's name as confirm": ({"name": "a", "select": {"stacks": ["B"]}, "confirm": "B"}, "`confirm` is not the sweep's name"),
+    "everything by mistake": ({"name": "a", "confirm": "a", "select": {"regions": ["us-east-1"]}}, "`select` chooses every stack"),
+    "an age without a unit": ({"name": "a", "confirm": "a", "select": {"olderThan": "72"}}, "`select.olderThan` must be"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_names_the_field_and_changes_nothing(app: App, case: str) -> None:
+    request, said = BAD[case]
+    objects, mark = app.versions("ebb/sweeps/"), app.bed.mark()
+    found = app.sweep(request)
+    assert error(found) == ("FAILED", "InvalidRequest") and said in message(found), found
+    assert app.versions("ebb/sweeps/") == objects and app.changes(mark) == []
+
+
+def test_every_end_is_told_on_the_bus_and_to_the_topic(name: Callable[[str], str]) -> None:
+    with Bed(wait_scale=0.02) as bed:
+        sns, sqs, events = bed.client("sns"), bed.client("sqs"), bed.client("events")
+        topic = sns.create_topic(Name="results")["TopicArn"]
+        app = App.deployed(bed, ResultTopicArn=topic)
+
+        def queue(title: str) -> tuple[str, str]:
+            url = sqs.create_queue(QueueName=title)["QueueUrl"]
+            return url, sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+
+        def received(url: str, most: int) -> list[dict[str, Any]]:
+            bodies: list[dict[str, Any]] = []
+
+            def more() -> bool:
+                for one in sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", []):
+                    bodies.append(json.loads(one["Body"]))
+                    sqs.delete_message(QueueUrl=url, ReceiptHandle=one["ReceiptHandle"])
+                return len(bodies) >= most
+
+            until(more, 30)
+            return bodies
+
+        (heard, heard_arn), (mail, mail_arn) = queue("heard"), queue("mail")
+        pattern = json.dumps({"source": ["ebb"], "detail-type": ["Ebb Teardown Ended", "Ebb Sweep Ended"]})
+        events.put_rule(Name="heard", EventBusName="ebb", EventPattern=pattern)
+        events.put_targets(Rule="heard", EventBusName="ebb", Targets=[{"Id": "queue", "Arn": heard_arn}])
+        sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=mail_arn)
+
+        one, missing = fleet.stack(bed, name("One")), name("Missing")
+        assert outcome(app.sweep(asked("told", stacks=[one.name]))) == ("SUCCEEDED", "Deleted")
+        assert error(app.tear_down(missing)) == ("FAILED", "StackNotFound")
+        told = {event["detail"]["execution"]: event for event in received(heard, 3)}
+        by_type = {(e["detail-type"], e["detail"]["result"], e["detail"]["outcome"]): e["detail"] for e in told.values()}
+        assert set(by_type) == {("Ebb Sweep Ended", "Deleted", "completed"), ("Ebb Teardown Ended", "Deleted", "completed"),
+                                ("Ebb Teardown Ended", "StackNotFound", "refused")}
+        clean = by_type["Ebb Teardown Ended", "Deleted", "completed"]
+        assert (clean["version"], clean["stack"], clean["region"], clean["counts"]["deleted"]) == (1, one.name, REGION, 2)
+        assert by_type["Ebb Sweep Ended", "Deleted", "completed"]["name"] == "told"
+        subjects = sorted(letter["Subject"] for letter in received(mail, 3))
+        assert subjects == sorted(
+            ["ebb: sweep told: Deleted", f"ebb: {one.name} in {REGION}: Deleted", f"ebb: {missing} in {REGION}: StackNotFound"])
