@@ -8,6 +8,9 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
+# Services that the emulator lacks and the strict engine's server has. Only state machines are always its.
+ON_STRICT = frozenset({"application-autoscaling", "codecommit", "fsx", "redshift", "s3vectors", "stepfunctions"})
+
 _create = threading.Lock()  # boto3's default session may not be shared while it creates a client
 
 
@@ -39,7 +42,7 @@ class Clients:
     def get(self, service: str, key: str, region: str, endpoint: str = "", agent: str = "") -> Any:
         """A client for `service` as the account that owns the access key `key`."""
         if not endpoint:
-            endpoint = self.strict if service == "stepfunctions" and self.strict else self.emulator
+            endpoint = self.strict if service in ON_STRICT and self.strict else self.emulator
         account = self.account(key)
         known = (service, account, region, endpoint, agent)
         with self._lock:

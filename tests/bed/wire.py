@@ -35,7 +35,7 @@ _NAMES = {
 # Actions that change nothing: the journal leaves them out.
 _READS = re.compile(
     r"^(Get|List|Describe|Head|BatchGet|Query|Scan|Lookup|Search|Check|Simulate|Filter|Select|Validate|Test|"
-    r"GenerateCredentialReport|Estimate|Preview|Detect)"
+    r"GenerateCredentialReport|Estimate|Preview|Detect|CreateSession$)"
 )
 _CREDENTIAL = re.compile(r"Credential=([^/]+)/\d+/([^/]+)/([^/]+)/")
 

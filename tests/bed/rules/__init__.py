@@ -29,6 +29,11 @@ class Look:
     def __init__(self, clients: Clients, call: Call, book: dict[str, Any]) -> None:
         self._clients, self._call, self.book = clients, call, book
 
+    @property
+    def access_key(self) -> str:
+        """Whose request it is."""
+        return self._call.access_key
+
     def __call__(self, service: str) -> Any:
         return self._clients.get(service, self._call.access_key, self._call.region)
 

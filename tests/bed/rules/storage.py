@@ -1,10 +1,11 @@
-"""Databases, backups and table buckets."""
+"""Databases, backups, directory and table buckets."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from . import Look, Refused, refuses
+from ..wire import Reply
+from . import Look, Refused, answers, refuses
 
 
 @refuses("rds", "DeleteDBSubnetGroup")
@@ -23,6 +24,15 @@ def _instance(look: Look, p: dict[str, Any]) -> None:
     without = str(p.get("SkipFinalSnapshot")).lower() != "true" and not p.get("FinalDBSnapshotIdentifier")
     if found and not found[0].get("DBClusterIdentifier") and without:
         raise Refused("InvalidParameterCombination", "FinalDBSnapshotIdentifier is required unless SkipFinalSnapshot is specified.")
+
+
+@answers("s3", "CreateSession")
+def _session(look: Look, _: dict[str, Any]) -> Reply:
+    """What a client asks for before it works with a directory bucket: here, the caller's own keys again."""
+    keys = f"<AccessKeyId>{look.access_key}</AccessKeyId><SecretAccessKey>test</SecretAccessKey><SessionToken>session</SessionToken>"
+    until = "<Expiration>2099-01-01T00:00:00Z</Expiration>"
+    body = f"<CreateSessionResult><Credentials>{keys}{until}</Credentials></CreateSessionResult>"
+    return Reply(200, [("Content-Type", "application/xml")], body.encode())
 
 
 @refuses("backup", "DeleteBackupPlan")
