@@ -18,8 +18,17 @@ import inline_policies  # noqa: E402  (beside this file)
 MACHINES = ("teardown", "drive", "keeper")
 TEMPLATES = ("template.yaml", "target-role.yaml")
 LAMBDA_FAULTS = {"Lambda.ServiceException", "Lambda.AWSLambdaException", "Lambda.SdkClientException", "Lambda.TooManyRequestsException"}
-# Errors of our own that a state may retry, and the states of the keeper that retry everything because nobody comes after it.
-RETRIED = {("teardown", "Check the request"): {"NotLearnt"}, ("keeper", "Close"): {"States.ALL"}, ("keeper", "Finish"): {"States.ALL"}}
+# What a state may retry besides Lambda's own faults: an error of our own, and any crash of a part that may be repeated safely. A step is
+# never retried for a crash: that is a result, and the planner's to judge.
+RETRIED = {
+    ("teardown", "Check the request"): {"NotLearnt", "States.ALL"},
+    ("teardown", "Start the keeper"): {"States.ALL"},
+    ("teardown", "Take the lock"): {"States.ALL"},
+    ("teardown", "Finish"): {"States.ALL"},
+    ("drive", "Plan"): {"States.ALL"},
+    ("keeper", "Close"): {"States.ALL"},
+    ("keeper", "Finish"): {"States.ALL"},
+}
 SYNC = "states:startExecution.sync:2"
 CONTEXT = {"$$.Execution.Id", "$$.Execution.Name", "$$.State.RetryCount", "$$.Map.Item.Value"}
 # What a state's data can begin with: the members that the machine keeps, and the errors and answers that states put there.

@@ -42,8 +42,9 @@ pub(crate) async fn finish(run: &Run, said: Option<&Said>, deps: &Deps) -> Resul
     }
 }
 
-/// After the last finish of a run no lock of it may be left: it would hold others up until it lapses.
-pub(crate) async fn nothing_held(run: &Run, deps: &Deps) -> Result<(), Failure> {
+/// After the last finish of a run no lock of it may be left: it would hold others up until it lapses. Nor an answer of a
+/// custom resource's handler that came after the finish before, which can hold secrets.
+pub(crate) async fn nothing_left(run: &Run, deps: &Deps) -> Result<(), Failure> {
     if run.dry_run {
         return Ok(());
     }
@@ -53,6 +54,11 @@ pub(crate) async fn nothing_held(run: &Run, deps: &Deps) -> Result<(), Failure> 
         if read_fence(bucket.as_ref(), clock, &key, run).await.map_err(unknown)?.may_settle() {
             let message = format!("the lock of {} is still this run's: it could not be released", text::ascii(&key.stack));
             return Err(Failure::new(LOCK_NOT_RELEASED, &message));
+        }
+    }
+    if let Some(Recorded { record, .. }) = record_file::read(bucket.as_ref(), run).await? {
+        for warning in remove_responses(bucket.as_ref(), &record).await {
+            tracing::warn!(run = %run.run_id, warning, "after the last finish");
         }
     }
     Ok(())

@@ -35,7 +35,7 @@ pub async fn handle(request: FinalizerRequest, deps: &Deps) -> Result<Value, Fai
         FinalizerRequest::Finish { run, error, cause, last } => {
             let answer = finish::finish(&run, Said::of(error, cause).as_ref(), deps).await?;
             if last {
-                finish::nothing_held(&run, deps).await?;
+                finish::nothing_left(&run, deps).await?;
             }
             write(&answer)
         }

@@ -16,8 +16,9 @@ use crate::{Ending, Refusal, text};
 
 /// The newest schema version that is understood.
 pub const NEWEST_VERSION: u64 = 11;
-/// The largest state, in bytes, as it is and as it would be written back.
-pub const MAX_BYTES: usize = 128 << 20;
+/// The largest state, in bytes, as it is and as it would be written back: read as values it takes fifteen times that of the
+/// planner's and the finalizer's 1,024 MB.
+pub const MAX_BYTES: usize = 56 << 20;
 /// The deepest nesting: what every reader of JSON takes, and far more than a template can hold.
 pub const MAX_DEPTH: usize = 120;
 

@@ -268,6 +268,22 @@ async fn the_last_finish_fails_while_a_lock_of_the_run_stays() {
     assert_eq!(bed.finish_last().await.unwrap()["output"]["result"], "Deleted");
 }
 
+/// A handler that answers after the finish leaves its answer, secrets and all; the keeper's finish clears it away.
+#[tokio::test(start_paused = true)]
+async fn the_last_finish_removes_what_handlers_answered_late() {
+    let bed = worked(|record| {
+        let row = ResourceRecord { attempt: 1, ..resource("Custom::Seed", Status::Skipped) };
+        record.resources.insert("S/Hook".into(), row);
+    });
+    bed.finish().await.unwrap();
+    let late = &response_keys(&bed.run, "S", "Hook", 1)[0];
+    bed.put(late, r#"{"Status":"SUCCESS"}"#);
+    bed.finish().await.unwrap();
+    assert!(has(&bed, late), "a finish that is repeated reads the record's result and nothing else");
+    bed.finish_last().await.unwrap();
+    assert!(!has(&bed, late));
+}
+
 /// A state that cannot be written records too much: the run is partial with a warning; one that cannot be deleted at a
 /// clean end fails the run. Either way the lock goes.
 #[tokio::test(start_paused = true)]
