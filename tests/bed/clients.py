@@ -19,6 +19,7 @@ def make_client(service: str, endpoint: str, *, key: str = "test", region: str =
     settings = Config(
         retries={"total_max_attempts": 1},
         s3={"addressing_style": "path"},
+        s3_disable_express_session_auth=True,
         max_pool_connections=256,
         user_agent_extra=agent,
         **config,

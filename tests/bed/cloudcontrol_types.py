@@ -125,8 +125,6 @@ KINDS: dict[str, Kind] = dict([
           lambda c, i: c.delete_rest_api(restApiId=i), lambda c: c.get_rest_apis()["items"], "id"),
     _keep("cloudtrail", "AWS::CloudTrail::Trail", lambda c, i: c.get_trail(Name=i)["Trail"], lambda c, i: c.delete_trail(Name=i),
           lambda c: c.describe_trails()["trailList"], "Name"),
-    _keep("lambda-microvms", "AWS::Lambda::MicrovmImage", lambda c, i: c.get_microvm_image(imageIdentifier=i),
-          lambda c, i: c.delete_microvm_image(imageIdentifier=i), lambda c: c.list_microvm_images()["items"], "imageArn"),
     _keep("elasticache", "AWS::ElastiCache::ReplicationGroup",
           lambda c, i: c.describe_replication_groups(ReplicationGroupId=i)["ReplicationGroups"][0],
           lambda c, i: c.delete_replication_group(ReplicationGroupId=i),

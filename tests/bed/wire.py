@@ -22,6 +22,7 @@ import cbor2
 # Signing names that differ from boto3's names of the services.
 _NAMES = {
     "monitoring": "cloudwatch",
+    "s3express": "s3",
     "elasticloadbalancing": "elbv2",
     "states": "stepfunctions",
     "cloudcontrolapi": "cloudcontrol",

@@ -42,16 +42,6 @@ def _invoke_config_exists(client: Any, ident: str, _: dict[str, Any]) -> Any:
     return client.get_function_event_invoke_config(FunctionName=ident.partition("|")[0])
 
 
-def _microvm_image(stack: StackBuilder) -> str:
-    seed.role(stack, "Role")
-    name = stack.named("Image")
-    arn = stack.client("lambda-microvms").create_microvm_image(
-        name=name, baseImageArn="arn:aws:lambda:us-east-1:aws:microvm-image/base", buildRoleArn=stack.arn("Role"),
-        codeArtifact={"uri": "s3://code/image.zip"},
-    )["imageArn"]
-    return made(stack, "AWS::Lambda::MicrovmImage", arn, {"Name": name}, by="cc-api")
-
-
 def _custom(kind: str) -> Case:
     def make(stack: StackBuilder) -> str:
         seed.handler(stack, "Handler")
@@ -65,7 +55,6 @@ CASES = [
     Case("AWS::Lambda::EventSourceMapping", _event_source),
     Case("AWS::Lambda::Function", _function),
     Case("AWS::Lambda::LayerVersion", lambda stack: seed.layer(stack, "Shared")),
-    Case("AWS::Lambda::MicrovmImage", _microvm_image, "lambda-microvms", read("get_microvm_image", "imageIdentifier")),
     Case("AWS::Lambda::Permission", _permission),
     Case("AWS::Lambda::Url", _url),
     _custom("AWS::CloudFormation::CustomResource"),

@@ -7,7 +7,7 @@ from typing import Any
 from bed import seed
 from bed.seed.builder import StackBuilder
 
-from .case import Case, made, read
+from .case import Case, listed, made, read
 
 
 def _bucket(stack: StackBuilder) -> str:
@@ -75,7 +75,8 @@ def _table_exists(tables: Any, ident: str, _: dict[str, Any]) -> bool:
 CASES = [
     Case("AWS::S3::Bucket", _bucket),
     Case("AWS::S3::BucketPolicy", _bucket_policy),
-    Case("AWS::S3Express::DirectoryBucket", _directory_bucket, "s3", read("head_bucket", "Bucket"), {"deleteData": True}),
+    Case("AWS::S3Express::DirectoryBucket", _directory_bucket, "s3", listed("list_buckets", "Buckets", "Name"),
+         {"deleteData": True}),
     Case("AWS::S3Tables::Namespace", _namespace, "s3tables", _namespace_exists),
     Case("AWS::S3Tables::Table", _table, "s3tables", _table_exists, {"deleteData": True}),
     Case("AWS::S3Tables::TableBucket", _table_bucket, "s3tables", read("get_table_bucket", "tableBucketARN"), {"deleteData": True}),
