@@ -15,6 +15,8 @@ mod protection;
 mod registry;
 mod road;
 mod services;
+#[cfg(test)]
+mod steps_log;
 mod supported;
 #[cfg(test)]
 mod testing;

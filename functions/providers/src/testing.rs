@@ -2,7 +2,6 @@
 //! that is not expected, or an expectation that no call meets, fails the test.
 
 use std::collections::VecDeque;
-use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -17,10 +16,10 @@ use aws_smithy_types::body::SdkBody;
 use aws_types::SdkConfig;
 use aws_types::region::Region;
 use ebb_core::provider::ProvisionedBy;
-use ebb_core::{Clock, Context, DeleteError, ErrorClass, Fence, Look, Millis, Options, Provider, Resource, Run, Step};
+use ebb_core::{Clock, Context, DeleteError, Fence, Look, Millis, Options, Provider, Resource, Run, Step};
 use serde_json::{Value, json};
 
-use crate::{Clients, Providers, with_fence};
+use crate::{Clients, Providers, steps_log, with_fence};
 
 /// One expected call.
 #[derive(Clone, Debug)]
@@ -360,44 +359,14 @@ impl Bench {
         if let Ok(Step::Pending { memo, .. }) = &answer {
             self.memo.clone_from(memo);
         }
-        self.log(&of_step(&answer));
+        steps_log::step(&self.resource.resource_type, &answer);
         answer
     }
 
     /// One look against `script`.
     pub(crate) async fn look(&self, script: &Script) -> Result<Look, DeleteError> {
         let answer = with_fence(self.fence.clone(), self.providers(script).look(&self.resource, &self.context())).await;
-        self.log(&of_look(&answer));
+        steps_log::look(&self.resource.resource_type, &answer);
         answer
-    }
-
-    /// Appends type, outcome and test to the file that `EBB_STEPS_LOG` names: `make types` reads there what the tests prove.
-    fn log(&self, outcome: &str) {
-        let Some(path) = std::env::var_os("EBB_STEPS_LOG") else { return };
-        let thread = std::thread::current();
-        let line = format!("{}\t{outcome}\t{}\n", self.resource.resource_type, thread.name().unwrap_or("?"));
-        // In one write, so that tests beside this one do not get in between.
-        std::fs::OpenOptions::new().create(true).append(true).open(path).unwrap().write_all(line.as_bytes()).unwrap();
-    }
-}
-
-/// A step's answer in a word or two.
-fn of_step(answer: &Result<Step, DeleteError>) -> String {
-    match answer {
-        Ok(Step::Gone { already: false }) => "deleted".to_owned(),
-        Ok(Step::Gone { already: true }) => "already gone".to_owned(),
-        Ok(Step::Pending { .. }) => "pending".to_owned(),
-        Ok(Step::Skipped { code, .. }) => format!("skipped {}", code.name()),
-        Err(error) if error.class == ErrorClass::AlreadyGone => "already gone".to_owned(),
-        Err(error) => format!("error {}", error.code),
-    }
-}
-
-/// A look's answer in a word or two.
-fn of_look(answer: &Result<Look, DeleteError>) -> String {
-    match answer {
-        Ok(Look::Clear) => "clear".to_owned(),
-        Ok(Look::Refuses { code, .. }) => format!("refuses {}", code.name()),
-        Err(error) => format!("look error {}", error.code),
     }
 }
