@@ -104,4 +104,4 @@ def watch(clients: Clients, call: Call, reply: Reply, book: dict[str, Any]) -> N
         watcher(Look(clients, call, book), call.parameters, reply.body)
 
 
-from . import compute, ec2, iam, messaging, storage  # noqa: E402,F401  (they register themselves)
+from . import compute, ec2, iam, logs, messaging, storage  # noqa: E402,F401  (they register themselves)

@@ -35,7 +35,7 @@ def _subnet_group(family: str) -> Case:
 
 def cluster(stack: StackBuilder, family: str = "RDS", protected: bool = False, policy: str = "Delete") -> str:
     """A cluster; `protected` turns its deletion protection on."""
-    name = stack.named("cluster").lower()
+    name = stack.named(family).lower()
     what = {"DBClusterIdentifier": name, "Engine": _ENGINES[family], "DeletionProtection": protected}
     stack.client("rds").create_db_cluster(**what, **_PASSWORD)
     return made(stack, f"AWS::{family}::DBCluster", name, what, deletionPolicy=policy)

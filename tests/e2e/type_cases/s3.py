@@ -19,7 +19,7 @@ def _bucket_policy(stack: StackBuilder) -> str:
     return seed.bucket_policy(stack, "Policy", "Uploads")
 
 
-def _directory_bucket(stack: StackBuilder) -> str:
+def directory_bucket(stack: StackBuilder) -> str:
     s3, name = stack.client("s3"), f"{stack.name}--use1-az4--x-s3".lower()
     s3.create_bucket(Bucket=name, CreateBucketConfiguration={
         "Location": {"Type": "AvailabilityZone", "Name": "use1-az4"},
@@ -75,7 +75,7 @@ def _table_exists(tables: Any, ident: str, _: dict[str, Any]) -> bool:
 CASES = [
     Case("AWS::S3::Bucket", _bucket),
     Case("AWS::S3::BucketPolicy", _bucket_policy),
-    Case("AWS::S3Express::DirectoryBucket", _directory_bucket, "s3", listed("list_buckets", "Buckets", "Name"),
+    Case("AWS::S3Express::DirectoryBucket", directory_bucket, "s3", listed("list_buckets", "Buckets", "Name"),
          {"deleteData": True}),
     Case("AWS::S3Tables::Namespace", _namespace, "s3tables", _namespace_exists),
     Case("AWS::S3Tables::Table", _table, "s3tables", _table_exists, {"deleteData": True}),
