@@ -4,7 +4,7 @@ proved gone by its service, and taken away once more."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,12 +58,11 @@ class Worker:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def count(app: App) -> Any:
-    """Cloud Control answers at once; the number of types is told at the end."""
+def _no_waits(app: App) -> Iterator[None]:
+    """Cloud Control answers at once."""
     app.bed.cloudcontrol_seconds(0)
     yield
     app.bed.cloudcontrol_seconds(0.4)
-    print(f"\n{len(CASES)} types on the emulator")
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=lambda case: case.type)

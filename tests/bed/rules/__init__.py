@@ -3,7 +3,7 @@
 A rule is a function registered with `@refuses(service, action)`. It looks at what is there and raises `Refused` with AWS's own
 code and words. A look-up that fails is no refusal: then the emulator answers by itself.
 A watcher, registered with `@watches`, sees a call that succeeded and remembers what the emulator forgets.
-An answerer, registered with `@answers`, serves an action that the emulator does not have.
+An answerer, registered with `@answers`, serves an action that the emulator does not have, or does first what the emulator leaves out.
 """
 
 from __future__ import annotations

@@ -26,6 +26,16 @@ def _instance(look: Look, p: dict[str, Any]) -> None:
         raise Refused("InvalidParameterCombination", "FinalDBSnapshotIdentifier is required unless SkipFinalSnapshot is specified.")
 
 
+@answers("rds", "DeleteDBCluster")
+def _final_snapshot(look: Look, p: dict[str, Any]) -> None:
+    """Take the final snapshot of a cluster that can go: the emulator takes those of instances only."""
+    name = p.get("FinalDBSnapshotIdentifier")
+    found = look("rds").describe_db_clusters()["DBClusters"]
+    cluster = next((c for c in found if c["DBClusterIdentifier"] == p["DBClusterIdentifier"]), None)
+    if name and cluster and not cluster.get("DeletionProtection") and not cluster["DBClusterMembers"]:
+        look("rds").create_db_cluster_snapshot(DBClusterIdentifier=p["DBClusterIdentifier"], DBClusterSnapshotIdentifier=name)
+
+
 @answers("s3", "CreateSession")
 def _session(look: Look, _: dict[str, Any]) -> Reply:
     """What a client asks for before it works with a directory bucket: here, the caller's own keys again."""

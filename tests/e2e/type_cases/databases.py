@@ -7,7 +7,7 @@ from typing import Any
 from bed import seed
 from bed.seed.builder import StackBuilder
 
-from .case import Case, made, read
+from .case import Case, listed, made, read
 from .network import subnet, subnets
 
 _PASSWORD = {"MasterUsername": "owner", "MasterUserPassword": "Not-a-secret-1"}
@@ -222,7 +222,7 @@ CASES = [
     *(_member(family) for family in ("DocDB", "Neptune")),
     Case("AWS::DynamoDB::GlobalTable", _global_table, "dynamodb", read("describe_table", "TableName")),
     Case("AWS::DynamoDB::Table", lambda stack: seed.table(stack, "Carts")),
-    Case("AWS::EFS::AccessPoint", _access_point, "efs", read("describe_access_points", "AccessPointId")),
+    Case("AWS::EFS::AccessPoint", _access_point, "efs", listed("describe_access_points", "AccessPoints", "AccessPointId")),
     Case("AWS::EFS::FileSystem", _files, "efs", read("describe_file_systems", "FileSystemId")),
     Case("AWS::EFS::MountTarget", _mount_target, "efs", read("describe_mount_targets", "MountTargetId")),
     Case("AWS::ElastiCache::CacheCluster", _cache, "elasticache", read("describe_cache_clusters", "CacheClusterId")),
