@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import re
 import socket
 import sys
 import threading
@@ -26,6 +25,7 @@ from .clients import ON_STRICT, Clients
 from .cloudcontrol import CloudControl
 from .faults import Faults
 from .journal import Journal
+from .mend import mend
 from .wire import Call, Reply, error_reply, json_reply
 
 _HOP_BY_HOP = {"expect", "connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade", "proxy-connection"}
@@ -104,7 +104,7 @@ class Door:
         if call.service == "cloudcontrol" and call.protocol == "json":
             return json_reply(self.cloudcontrol.answer(call))
         rules.check(self.clients, call, self.book)
-        reply = rules.answer(self.clients, call, self.book) or _tidy(call, self._forward(call))
+        reply = rules.answer(self.clients, call, self.book) or mend(call.service, self._forward(call))
         rules.watch(self.clients, call, reply, self.book)
         return reply
 
@@ -162,13 +162,6 @@ class Door:
             self.cloudcontrol.seconds = float(json.loads(call.body)["cloudcontrol_seconds"])
             return json_reply({})
         return json_reply({"error": f"no page {call.method} {call.path}"}, 404)
-
-
-def _tidy(call: Call, reply: Reply) -> Reply:
-    """The emulator breaks lines inside some values of databases, and `false` with a line break is no boolean."""
-    if call.service != "rds":
-        return reply
-    return Reply(reply.status, reply.headers, re.sub(rb">\s*([^<>\s][^<>]*?)\s*</", rb">\1</", reply.body))
 
 
 class _Server(ThreadingHTTPServer):

@@ -112,7 +112,7 @@ def fortress(app: App, name: Callable[[str], str]) -> Fortress:
         containers.balancer(stack, protected=True),
         edge.user_pool(stack, protected=True),
         databases.instance(stack, protected=True),
-        *(databases.cluster(stack, family, protected=True, policy="Snapshot") for family in ("RDS", "DocDB", "Neptune")),
+        *(databases.cluster(stack, family, protected=True) for family in ("RDS", "DocDB", "Neptune")),
         containers.emr_cluster(stack, protected=True),
     }
     seed.bucket(stack, "Photos", objects=2)

@@ -27,13 +27,21 @@ def _instance(look: Look, p: dict[str, Any]) -> None:
 
 
 @answers("rds", "DeleteDBCluster")
-def _final_snapshot(look: Look, p: dict[str, Any]) -> None:
-    """Take the final snapshot of a cluster that can go: the emulator takes those of instances only."""
+def _final_cluster_snapshot(look: Look, p: dict[str, Any]) -> None:
+    """Take the final snapshot of a cluster that can go: the emulator takes those of instances only (and none of DocumentDB's)."""
     name = p.get("FinalDBSnapshotIdentifier")
     found = look("rds").describe_db_clusters()["DBClusters"]
     cluster = next((c for c in found if c["DBClusterIdentifier"] == p["DBClusterIdentifier"]), None)
-    if name and cluster and not cluster.get("DeletionProtection") and not cluster["DBClusterMembers"]:
+    if not name or not cluster or cluster["Engine"] == "docdb":
+        return
+    if not cluster.get("DeletionProtection") and not cluster["DBClusterMembers"]:
         look("rds").create_db_cluster_snapshot(DBClusterIdentifier=p["DBClusterIdentifier"], DBClusterSnapshotIdentifier=name)
+
+
+@answers("elasticache", "DeleteCacheCluster")
+def _final_cache_snapshot(look: Look, p: dict[str, Any]) -> None:
+    if p.get("FinalSnapshotIdentifier"):
+        look("elasticache").create_snapshot(CacheClusterId=p["CacheClusterId"], SnapshotName=p["FinalSnapshotIdentifier"])
 
 
 @answers("s3", "CreateSession")

@@ -10,7 +10,7 @@ from typing import Any
 from bed.seed.builder import StackBuilder
 from bed.seed.exists import CHECKS, Check, listed, read
 
-__all__ = ["Case", "listed", "made", "read", "record"]
+__all__ = ["Case", "listed", "made", "read", "record", "with_snapshot"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,12 @@ def made(stack: StackBuilder, kind: str, physical: str, properties: dict[str, An
         logical += "X"
     needs = [other for other, row in stack.rows.items() if row["physicalId"] in said]
     return stack.add(logical, kind, physical, properties or {}, needs=needs, **fields)
+
+
+def with_snapshot(found: bool, taken: Any) -> bool:
+    """`found`, of a resource that may only go with a final snapshot."""
+    assert found or taken, "it is gone without its final snapshot"
+    return found
 
 
 def record(kind: str, physical: str = "recorded") -> Case:

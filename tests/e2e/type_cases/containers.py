@@ -6,6 +6,7 @@ from typing import Any
 
 from bed import seed
 from bed.seed.builder import StackBuilder
+from bed.seed.exists import Check
 
 from .case import Case, listed, made, read, record
 from .network import subnets, vpc
@@ -79,8 +80,8 @@ def _listener(stack: StackBuilder) -> str:
     return made(stack, "AWS::ElasticLoadBalancingV2::Listener", found["Listeners"][0]["ListenerArn"], properties)
 
 
-def _elb(operation: str, parameter: str) -> Any:
-    return lambda client, ident, _: any(getattr(client, operation)(**{parameter: [ident]}).values())
+def _elb(operation: str, parameter: str, rows: str) -> Check:
+    return lambda client, ident, _: getattr(client, operation)(**{parameter: [ident]})[rows]
 
 
 def _scaling_group(stack: StackBuilder) -> str:
@@ -202,9 +203,9 @@ CASES = [
     Case("AWS::EMR::Cluster", emr_cluster, "emr", _emr_exists),
     Case("AWS::EMR::InstanceFleetConfig", _instance_fleet, "emr", _instance_fleet_has_instances),
     Case("AWS::EMR::InstanceGroupConfig", _instance_group, "emr", _instance_group_has_instances),
-    Case("AWS::ElasticLoadBalancingV2::Listener", _listener, "elbv2", _elb("describe_listeners", "ListenerArns")),
-    Case("AWS::ElasticLoadBalancingV2::LoadBalancer", balancer, "elbv2", _elb("describe_load_balancers", "LoadBalancerArns")),
-    Case("AWS::ElasticLoadBalancingV2::TargetGroup", _target_group, "elbv2", _elb("describe_target_groups", "TargetGroupArns")),
+    Case("AWS::ElasticLoadBalancingV2::Listener", _listener, "elbv2", _elb("describe_listeners", "ListenerArns", "Listeners")),
+    Case("AWS::ElasticLoadBalancingV2::LoadBalancer", balancer, "elbv2", _elb("describe_load_balancers", "LoadBalancerArns", "LoadBalancers")),
+    Case("AWS::ElasticLoadBalancingV2::TargetGroup", _target_group, "elbv2", _elb("describe_target_groups", "TargetGroupArns", "TargetGroups")),
     _namespace("AWS::ServiceDiscovery::HttpNamespace", "create_http_namespace"),
     _namespace("AWS::ServiceDiscovery::PrivateDnsNamespace", "create_private_dns_namespace"),
     _namespace("AWS::ServiceDiscovery::PublicDnsNamespace", "create_public_dns_namespace"),

@@ -7,7 +7,7 @@ from typing import Any
 from bed import seed
 from bed.seed.builder import StackBuilder
 
-from .case import Case, listed, made, read
+from .case import Case, listed, made, read, with_snapshot
 from .network import subnet, subnets
 
 _PASSWORD = {"MasterUsername": "owner", "MasterUserPassword": "Not-a-secret-1"}
@@ -33,31 +33,31 @@ def _subnet_group(family: str) -> Case:
     return Case(kind, make, "rds", read("describe_db_subnet_groups", "DBSubnetGroupName"))
 
 
-def cluster(stack: StackBuilder, family: str = "RDS", protected: bool = False, policy: str = "Delete") -> str:
-    """A cluster; `protected` turns its deletion protection on."""
+def cluster(stack: StackBuilder, family: str, protected: bool = False, policy: str = "") -> str:
+    """A cluster whose policy asks for a final snapshot, where the emulator can take one; `protected` turns its protection on."""
     name = stack.named(family).lower()
     what = {"DBClusterIdentifier": name, "Engine": _ENGINES[family], "DeletionProtection": protected}
     stack.client("rds").create_db_cluster(**what, **_PASSWORD)
+    policy = policy or ("Delete" if family == "DocDB" else "Snapshot")
     return made(stack, f"AWS::{family}::DBCluster", name, what, deletionPolicy=policy)
 
 
 def _cluster(family: str) -> Case:
-    """A cluster whose policy asks for a final snapshot, which must be there when the cluster is gone."""
+    """A cluster, whose final snapshot must be there when the cluster is gone."""
 
     def there(rds: Any, ident: str, _: dict[str, Any]) -> bool:
         found = ident in [c["DBClusterIdentifier"] for c in rds.describe_db_clusters()["DBClusters"]]
         taken = [s for s in rds.describe_db_cluster_snapshots()["DBClusterSnapshots"] if s["DBClusterIdentifier"] == ident]
-        assert found or taken, "the cluster is gone without its final snapshot"
-        return found
+        return with_snapshot(found, taken or family == "DocDB")
 
-    return Case(f"AWS::{family}::DBCluster", lambda stack: cluster(stack, family, policy="Snapshot"), "rds", there)
+    return Case(f"AWS::{family}::DBCluster", lambda stack: cluster(stack, family), "rds", there)
 
 
 def _member(family: str) -> Case:
     kind = f"AWS::{family}::DBInstance"
 
     def make(stack: StackBuilder) -> str:
-        inside, name = stack.physical(cluster(stack, family)), stack.named("member").lower()
+        inside, name = stack.physical(cluster(stack, family, policy="Delete")), stack.named("member").lower()
         what = {"DBInstanceIdentifier": name, "DBClusterIdentifier": inside, "DBInstanceClass": "db.r5.large"}
         stack.client("rds").create_db_instance(**what, Engine=_ENGINES[family])
         return made(stack, kind, name, what)
@@ -76,10 +76,8 @@ def instance(stack: StackBuilder, protected: bool = False) -> str:
 
 def _instance_exists(rds: Any, ident: str, properties: dict[str, Any]) -> bool:
     found = ident in [i["DBInstanceIdentifier"] for i in rds.describe_db_instances()["DBInstances"]]
-    if not found and "DBClusterIdentifier" not in properties:
-        taken = [s for s in rds.describe_db_snapshots()["DBSnapshots"] if s["DBInstanceIdentifier"] == ident]
-        assert taken, "the instance is gone without its final snapshot"
-    return found
+    taken = [s for s in rds.describe_db_snapshots()["DBSnapshots"] if s["DBInstanceIdentifier"] == ident]
+    return with_snapshot(found, taken or "DBClusterIdentifier" in properties)
 
 
 def _proxy(stack: StackBuilder) -> str:
@@ -120,14 +118,26 @@ def _cache(stack: StackBuilder) -> str:
     name = stack.named("cache").lower()[-40:]
     what = {"Engine": "redis", "CacheNodeType": "cache.t3.micro", "NumCacheNodes": 1}
     stack.client("elasticache").create_cache_cluster(CacheClusterId=name, **what)
-    return made(stack, "AWS::ElastiCache::CacheCluster", name, {"ClusterName": name, **what})
+    return made(stack, "AWS::ElastiCache::CacheCluster", name, {"ClusterName": name, **what}, deletionPolicy="Snapshot")
+
+
+def _cache_exists(elasticache: Any, ident: str, _: dict[str, Any]) -> bool:
+    found = [c["CacheClusterId"] for c in elasticache.describe_cache_clusters()["CacheClusters"]]
+    return with_snapshot(ident in found, [s for s in elasticache.describe_snapshots()["Snapshots"] if s.get("CacheClusterId") == ident])
 
 
 def _replication_group(stack: StackBuilder) -> str:
     name = stack.named("rg").lower()[-40:]
     what = {"ReplicationGroupDescription": "d", "Engine": "redis", "CacheNodeType": "cache.t3.micro"}
     stack.client("elasticache").create_replication_group(ReplicationGroupId=name, **what)
-    return made(stack, "AWS::ElastiCache::ReplicationGroup", name, {"ReplicationGroupId": name, **what})
+    return made(stack, "AWS::ElastiCache::ReplicationGroup", name, {"ReplicationGroupId": name, **what}, deletionPolicy="Snapshot")
+
+
+def _replication_group_exists(elasticache: Any, ident: str, _: dict[str, Any]) -> bool:
+    found = [g["ReplicationGroupId"] for g in elasticache.describe_replication_groups()["ReplicationGroups"]]
+    of = [s.get("ReplicationGroupId") or s.get("CacheClusterId", "") for s in elasticache.describe_snapshots()["Snapshots"]]
+    taken = [source for source in of if source.startswith(ident)]  # the group's, or one of its member's
+    return with_snapshot(ident in found, taken)
 
 
 def _warehouse(stack: StackBuilder) -> str:
@@ -140,8 +150,7 @@ def _warehouse(stack: StackBuilder) -> str:
 def _warehouse_exists(redshift: Any, ident: str, _: dict[str, Any]) -> bool:
     found = ident in [c["ClusterIdentifier"] for c in redshift.describe_clusters()["Clusters"]]
     taken = [s for s in redshift.describe_cluster_snapshots()["Snapshots"] if s["ClusterIdentifier"] == ident]
-    assert found or taken, "the cluster is gone without its final snapshot"
-    return found
+    return with_snapshot(found, taken)
 
 
 def _files(stack: StackBuilder) -> str:
@@ -225,8 +234,8 @@ CASES = [
     Case("AWS::EFS::AccessPoint", _access_point, "efs", listed("describe_access_points", "AccessPoints", "AccessPointId")),
     Case("AWS::EFS::FileSystem", _files, "efs", read("describe_file_systems", "FileSystemId")),
     Case("AWS::EFS::MountTarget", _mount_target, "efs", read("describe_mount_targets", "MountTargetId")),
-    Case("AWS::ElastiCache::CacheCluster", _cache, "elasticache", read("describe_cache_clusters", "CacheClusterId")),
-    Case("AWS::ElastiCache::ReplicationGroup", _replication_group, "elasticache", read("describe_replication_groups", "ReplicationGroupId")),
+    Case("AWS::ElastiCache::CacheCluster", _cache, "elasticache", _cache_exists),
+    Case("AWS::ElastiCache::ReplicationGroup", _replication_group, "elasticache", _replication_group_exists),
     Case("AWS::ElastiCache::SubnetGroup", _cache_subnets, "elasticache", read("describe_cache_subnet_groups", "CacheSubnetGroupName")),
     Case("AWS::FSx::FileSystem", _shared_files, "fsx",
          lambda fsx, ident, _: ident in [f["FileSystemId"] for f in fsx.describe_file_systems()["FileSystems"]]),
