@@ -116,7 +116,8 @@ def fortress(app: App, name: Callable[[str], str]) -> Fortress:
         containers.emr_cluster(stack, protected=True),
     }
     seed.bucket(stack, "Photos", objects=2)
-    data = {"Photos", containers.repository(stack, image=True), databases.glue_database(stack), s3.directory_bucket(stack)}
+    data = {"Photos", containers.repository(stack, image=True), databases.glue_database(stack), s3.directory_bucket(stack),
+            edge.zone(stack, validation=True)}
     seed.queue(stack, "Jobs")
     seed.parameter(stack, "Config")
     stack.write()

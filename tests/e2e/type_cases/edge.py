@@ -27,18 +27,25 @@ def _distribution(stack: StackBuilder) -> str:
     return made(stack, "AWS::CloudFront::Distribution", found, {"DistributionConfig": {"Enabled": True, "Comment": "c"}})
 
 
-def zone(stack: StackBuilder) -> str:
+def _put(stack: StackBuilder, zone_id: str, record: dict[str, Any]) -> None:
+    change = {"Action": "CREATE", "ResourceRecordSet": record}
+    stack.client("route53").change_resource_record_sets(HostedZoneId=zone_id, ChangeBatch={"Changes": [change]})
+
+
+def zone(stack: StackBuilder, validation: bool = False) -> str:
+    """A zone; `validation` puts a record into it that validates a certificate and that nobody recorded."""
     name = f"{stack.name}.example.com.".lower()
     found = stack.client("route53").create_hosted_zone(Name=name, CallerReference=stack.name)["HostedZone"]["Id"]
+    if validation:
+        target = [{"Value": "_0123456789abcdef.acm-validations.aws."}]
+        _put(stack, found, {"Name": f"_abcdef0123456789.{name}", "Type": "CNAME", "TTL": 300, "ResourceRecords": target})
     return made(stack, "AWS::Route53::HostedZone", found.rpartition("/")[2], {"Name": name})
 
 
-def record_set(stack: StackBuilder) -> str:
+def _record_set(stack: StackBuilder) -> str:
     inside = stack.rows["HostedZone" if "HostedZone" in stack.rows else zone(stack)]
     name = f"app.{inside['properties']['Name']}"
-    record = {"Name": name, "Type": "A", "TTL": 60, "ResourceRecords": [{"Value": "10.0.0.1"}]}
-    change = {"Action": "CREATE", "ResourceRecordSet": record}
-    stack.client("route53").change_resource_record_sets(HostedZoneId=inside["physicalId"], ChangeBatch={"Changes": [change]})
+    _put(stack, inside["physicalId"], {"Name": name, "Type": "A", "TTL": 60, "ResourceRecords": [{"Value": "10.0.0.1"}]})
     properties = {"HostedZoneId": inside["physicalId"], "Name": name, "Type": "A", "TTL": "60", "ResourceRecords": ["10.0.0.1"]}
     return made(stack, "AWS::Route53::RecordSet", f"{inside['physicalId']}|{name}|A", properties)
 
@@ -79,8 +86,9 @@ CASES = [
     Case("AWS::CertificateManager::Certificate", _certificate, "acm", read("describe_certificate", "CertificateArn")),
     Case("AWS::CloudFront::Distribution", _distribution, "cloudfront", read("get_distribution", "Id")),
     Case("AWS::CloudFront::OriginAccessControl", _access_control, "cloudfront", read("get_origin_access_control", "Id")),
-    Case("AWS::Cognito::UserPool", user_pool, "cognito-idp", read("describe_user_pool", "UserPoolId")),
-    Case("AWS::Route53::HostedZone", zone, "route53", read("get_hosted_zone", "Id")),
-    Case("AWS::Route53::RecordSet", record_set, "route53", _record_exists),
+    Case("AWS::Cognito::UserPool", user_pool, "cognito-idp", read("describe_user_pool", "UserPoolId"), {"deleteData": True}),
+    Case("AWS::Route53::HostedZone", lambda stack: zone(stack, validation=True), "route53", read("get_hosted_zone", "Id"),
+         {"deleteData": True}),
+    Case("AWS::Route53::RecordSet", _record_set, "route53", _record_exists),
     Case("AWS::WAFv2::WebACL", _web_acl, "wafv2", _web_acl_exists),
 ]
