@@ -38,14 +38,16 @@ class Replay:
         return bool(needed) and all(any_of & self.outcomes(row["type"]) for any_of in needed)
 
     def lacks(self, row: dict[str, Any]) -> str:
-        """What no test saw."""
-        missing = [" or ".join(sorted(any_of)) for any_of in _NEEDED.get(row["road"], ({"a road"},)) if not any_of & self.outcomes(row["type"])]
-        return f"no replay test ends as {', none as '.join(missing)}"
+        """What no test saw, of a type that is not proved."""
+        needed = _NEEDED.get(row["road"])
+        if needed is None:
+            return f"the road {row['road']} cannot be replayed"
+        missing = [" or ".join(sorted(any_of)) for any_of in needed if not any_of & self.outcomes(row["type"])]
+        return f"no replay ends as {', none as '.join(missing)}"
 
-    def refusals(self, row: dict[str, Any]) -> set[str]:
-        """What the type's look refused for."""
-        wanted = "refuses Protected" if row["protectable"] else "refuses DataGuard"
-        return {outcome for outcome in self.outcomes(row["type"]) if outcome == wanted}
+    def saw_it_refuse(self, row: dict[str, Any]) -> bool:
+        """Whether a test saw the type's look refuse for what the page says it refuses for."""
+        return ("refuses Protected" if row["protectable"] else "refuses DataGuard") in self.outcomes(row["type"])
 
 
 def _is(kind: str, name: str) -> bool:
