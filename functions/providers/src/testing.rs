@@ -19,7 +19,7 @@ use ebb_core::provider::ProvisionedBy;
 use ebb_core::{Clock, Context, DeleteError, Fence, Look, Millis, Options, Provider, Resource, Run, Step};
 use serde_json::{Value, json};
 
-use crate::{Clients, Providers, steps_log, with_fence};
+use crate::{Clients, Providers, with_fence};
 
 /// One expected call.
 #[derive(Clone, Debug)]
@@ -359,14 +359,14 @@ impl Bench {
         if let Ok(Step::Pending { memo, .. }) = &answer {
             self.memo.clone_from(memo);
         }
-        steps_log::step(&self.resource.resource_type, &answer);
+        crate::steps_log::step(&self.resource.resource_type, &answer);
         answer
     }
 
     /// One look against `script`.
     pub(crate) async fn look(&self, script: &Script) -> Result<Look, DeleteError> {
         let answer = with_fence(self.fence.clone(), self.providers(script).look(&self.resource, &self.context())).await;
-        steps_log::look(&self.resource.resource_type, &answer);
+        crate::steps_log::look(&self.resource.resource_type, &answer);
         answer
     }
 }
