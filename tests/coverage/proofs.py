@@ -46,8 +46,9 @@ class Replay:
         return f"no replay ends as {', none as '.join(missing)}"
 
     def saw_it_refuse(self, row: dict[str, Any]) -> bool:
-        """Whether a test saw the type's look refuse for what the page says it refuses for."""
-        return ("refuses Protected" if row["protectable"] else "refuses DataGuard") in self.outcomes(row["type"])
+        """Whether a test saw the type's look refuse for what it is meant to refuse for, if for anything."""
+        wanted = {"protection": "refuses Protected", "data": "refuses DataGuard", None: None}[row["refuses"]]
+        return wanted is None or wanted in self.outcomes(row["type"])
 
 
 def _is(kind: str, name: str) -> bool:

@@ -21,6 +21,18 @@ struct Row {
     resource_type: String,
     road: String,
     why: String,
+    #[serde(default)]
+    refuses: Option<Guard>,
+}
+
+/// What a type's look refuses for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Guard {
+    /// It is protected against deletion, and the request does not lift that.
+    Protection,
+    /// It holds data, and neither the request nor the stack says that it may go.
+    Data,
 }
 
 /// One type.
@@ -35,10 +47,10 @@ pub struct Supported {
     pub meant: String,
     /// Why this road.
     pub why: String,
-    /// Whether a protection or a data guard is looked at before the first delete.
+    /// Whether it is looked at before the first delete.
     pub looks: bool,
-    /// Whether it can be protected against deletion.
-    pub protectable: bool,
+    /// What the look is meant to refuse for.
+    pub refuses: Option<Guard>,
     /// Whether a `Snapshot` policy is honoured.
     pub snapshot: bool,
     /// IAM actions of the step and the look, sorted.
@@ -68,7 +80,7 @@ fn describe(row: Row) -> Supported {
         meant: row.road,
         why: row.why,
         looks: def.is_some_and(|def| def.look.is_some()),
-        protectable: def.is_some_and(|def| !def.rules.protected.is_empty()),
+        refuses: row.refuses,
         snapshot,
         actions: def.map(|def| def.actions.to_vec()).unwrap_or_default(),
     }
@@ -114,10 +126,10 @@ Control, as does a row that cdkd made through it.
 pub fn page(rows: &[Supported]) -> String {
     let mut page = HEAD.to_owned();
     for row in rows {
-        let refuses = match (row.looks, row.protectable) {
-            (true, true) => "protection",
-            (true, false) => "data guard",
-            (false, _) => "",
+        let refuses = match row.refuses {
+            Some(Guard::Protection) => "protection",
+            Some(Guard::Data) => "data guard",
+            None => "",
         };
         let snapshot = if row.snapshot { "yes" } else { "" };
         let actions = row.actions.iter().map(|action| format!("`{action}`")).collect::<Vec<_>>().join(" ");
@@ -146,6 +158,11 @@ mod tests {
         let astray: Vec<_> = rows.iter().filter(|row| row.road != row.meant).map(|row| (&row.resource_type, row.road)).collect();
         assert!(astray.is_empty(), "not the road of catalogue_rows.json: {astray:?}");
         assert!(rows.iter().all(|row| !row.why.is_empty()), "each row says why");
+        let unlike: Vec<_> = rows.iter().filter(|row| row.looks != row.refuses.is_some()).map(|row| &row.resource_type).collect();
+        assert!(
+            unlike.is_empty(),
+            "looked at, but catalogue_rows.json does not say what for, or the other way round: {unlike:?}"
+        );
     }
 
     #[test]
