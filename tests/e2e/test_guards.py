@@ -116,8 +116,7 @@ def fortress(app: App, name: Callable[[str], str]) -> Fortress:
         containers.emr_cluster(stack, protected=True),
     }
     seed.bucket(stack, "Photos", objects=2)
-    data = {"Photos", containers.repository(stack, image=True), databases.glue_database(stack), s3.directory_bucket(stack),
-            edge.zone(stack, validation=True)}
+    data = {"Photos", containers.repository(stack, image=True), s3.directory_bucket(stack), edge.zone(stack, validation=True)}
     seed.queue(stack, "Jobs")
     seed.parameter(stack, "Config")
     stack.write()
@@ -159,3 +158,16 @@ def test_with_both_options_all_of_them_go(app: App, fortress: Fortress) -> None:
     found = app.tear_down(fortress.stack.name, deleteData=True, removeProtection=True)
     assert outcome(found) == ("SUCCEEDED", "Deleted")
     assert fortress.stack.survivors() == [], "and each database's final snapshot is there"
+
+
+def test_tables_that_nobody_recorded_are_found_at_the_delete_of_their_database(app: App, name: Callable[[str], str]) -> None:
+    stack = seed.StackBuilder(app.bed, name("Lake"))
+    database = databases.glue_database(stack)
+    stack.write()
+    found = app.tear_down(stack.name)
+    assert error(found) == ("FAILED", "Partial"), found
+    record = app.record(stack.name, found["executionArn"])
+    assert record and record["resources"][f"{stack.name}/{database}"]["code"] == "DataGuard"
+    assert app.bed.look("glue").get_table(DatabaseName=stack.physical(database), Name="orders")
+    assert outcome(app.tear_down(stack.name, deleteData=True)) == ("SUCCEEDED", "Deleted")
+    assert stack.survivors() == []
