@@ -1,5 +1,5 @@
-"""Every type that an emulator can hold: made through its service, recorded as cdkd records it, taken away by the worker alone,
-proved gone by its service, and taken away once more."""
+"""Every type that an emulator can hold: made through its service, recorded as cdkd records it, taken away by the worker alone with no
+rights but its role's, proved gone by its service, and taken away once more."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bed import seed
+from bed import Bed, seed
 
 from app import ACCOUNT, REGION, STATE_BUCKET, App
 from type_cases import CASES, Case
@@ -57,12 +57,12 @@ class Worker:
         return result
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _no_waits(app: App) -> Iterator[None]:
-    """Cloud Control answers at once."""
-    app.bed.cloudcontrol_seconds(0)
-    yield
-    app.bed.cloudcontrol_seconds(0.4)
+@pytest.fixture(scope="module")
+def app() -> Iterator[App]:
+    """The app on a bed of its own that evaluates policies, and where Cloud Control answers at once."""
+    with Bed(iam=True) as bed:
+        bed.cloudcontrol_seconds(0)
+        yield App.with_its_own_rights(bed)
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=lambda case: case.type)
@@ -81,6 +81,8 @@ def test_it_goes(app: App, name: Callable[[str], str], case: Case) -> None:
     result = worker.settle(logical, attempt=1)
     assert result["outcome"] == "deleted" and not result.get("already"), result
     assert bool(app.changes(mark)) == case.calls
+    denied = [(e["service"], e["action"]) for e in app.bed.journal(agent="rust", since=mark) if e["status"] == 403]
+    assert denied == [], "each is a grant that a policy lacks"
     if case.calls:
         assert not seed.exists(app.bed, row), "its service still has it"
 

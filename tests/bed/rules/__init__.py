@@ -30,9 +30,9 @@ class Look:
         self._clients, self._call, self.book = clients, call, book
 
     @property
-    def access_key(self) -> str:
-        """Whose request it is."""
-        return self._call.access_key
+    def account(self) -> str:
+        """The access key of the root of the request's account."""
+        return self._clients.account(self._call.access_key)
 
     def __call__(self, service: str) -> Any:
         return self._clients.get(service, self._call.access_key, self._call.region)

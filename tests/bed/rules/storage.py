@@ -46,8 +46,8 @@ def _final_cache_snapshot(look: Look, p: dict[str, Any]) -> None:
 
 @answers("s3", "CreateSession")
 def _session(look: Look, _: dict[str, Any]) -> Reply:
-    """What a client asks for before it works with a directory bucket: here, the caller's own keys again."""
-    keys = f"<AccessKeyId>{look.access_key}</AccessKeyId><SecretAccessKey>test</SecretAccessKey><SessionToken>session</SessionToken>"
+    """What a client asks for before it works with a directory bucket; the session has all rights."""
+    keys = f"<AccessKeyId>{look.account}</AccessKeyId><SecretAccessKey>test</SecretAccessKey><SessionToken>session</SessionToken>"
     until = "<Expiration>2099-01-01T00:00:00Z</Expiration>"
     body = f"<CreateSessionResult><Credentials>{keys}{until}</Credentials></CreateSessionResult>"
     return Reply(200, [("Content-Type", "application/xml")], body.encode())

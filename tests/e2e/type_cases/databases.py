@@ -217,6 +217,13 @@ def _connection(stack: StackBuilder) -> str:
     return made(stack, "AWS::Glue::Connection", name, {"CatalogId": "000000000000", "ConnectionInput": {"Name": name}})
 
 
+def _crawler(stack: StackBuilder) -> str:
+    seed.role(stack, "Role", service="glue.amazonaws.com")
+    name, targets = stack.named("Crawler"), {"S3Targets": [{"Path": "s3://lake/"}]}
+    stack.client("glue").create_crawler(Name=name, Role=stack.arn("Role"), Targets=targets)
+    return made(stack, "AWS::Glue::Crawler", name, {"Name": name, "Role": stack.arn("Role"), "Targets": targets})
+
+
 def _trigger(stack: StackBuilder) -> str:
     name = stack.named("Trigger")
     stack.client("glue").create_trigger(Name=name, Type="ON_DEMAND", Actions=[{"JobName": "job"}])
@@ -240,7 +247,7 @@ CASES = [
     Case("AWS::FSx::FileSystem", _shared_files, "fsx",
          lambda fsx, ident, _: ident in [f["FileSystemId"] for f in fsx.describe_file_systems()["FileSystems"]]),
     Case("AWS::Glue::Connection", _connection, "glue", read("get_connection", "Name")),
-    _glue("AWS::Glue::Crawler", "crawler", Role=_ROLE, Targets={"S3Targets": [{"Path": "s3://lake/"}]}),
+    Case("AWS::Glue::Crawler", _crawler, "glue", read("get_crawler", "Name")),
     Case("AWS::Glue::Database", glue_database, "glue", read("get_database", "Name"), {"deleteData": True}),
     _glue("AWS::Glue::Job", "job", found_by="JobName", Role=_ROLE, Command={"Name": "glueetl", "ScriptLocation": "s3://lake/job.py"}),
     _glue("AWS::Glue::SecurityConfiguration", "security_configuration", EncryptionConfiguration={}),
