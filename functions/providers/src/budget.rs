@@ -10,6 +10,9 @@ use serde_json::Value;
 use crate::call::{StepError, StepResult};
 use crate::classify::{Rules, classify, give_up};
 
+/// A service that asks to wait for longer is asked sooner.
+const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(300);
+
 /// An error that goes on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ongoing {
@@ -74,8 +77,10 @@ pub fn settle(answer: StepResult, rules: &Rules, ctx: &Context<'_>, ongoing: Opt
         };
         return Err(DeleteError { class: ErrorClass::Terminal, message, ..error });
     }
-    // Later looks are further apart: a tenth of what has passed, at most a minute, and never sooner than the rule says.
-    let look_again = after.max((waited / 10).min(Duration::from_secs(60)));
+    // Later looks are further apart: a tenth of what has passed, at most a minute, and never sooner than the rule or the
+    // service says.
+    let asked = call.as_ref().and_then(|c| c.retry_after).unwrap_or_default().min(LONGEST_RETRY_AFTER);
+    let look_again = after.max((waited / 10).min(Duration::from_secs(60))).max(asked);
     let note = match held(&error.class) {
         Some(by) => format!("{}: held by {by}", error.code),
         None => format!("{}: {}", error.code, error.message),

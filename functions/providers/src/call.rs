@@ -1,11 +1,13 @@
 //! Errors of AWS calls as values. `?` on any SDK call inside a step gives one; the registry classifies it by the type's
 //! own rules first.
 
+use std::time::Duration;
+
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use ebb_core::provider::Masked;
-use ebb_core::{Code, DeleteError, Step};
+use ebb_core::{Code, DeleteError, ErrorClass, Step};
 
 use crate::fence_guard::FenceShut;
 
@@ -35,6 +37,18 @@ impl StepError {
             code: Code::MalformedPhysicalId,
             reason: format!("malformed physicalId in state (expected {expected}): no delete issued"),
         }
+    }
+
+    /// The recorded id cannot be parsed, of a type where cdkd fails the row for it.
+    pub fn unreadable_id(expected: &str) -> Self {
+        let message = format!("malformed physicalId in state (expected {expected}): no delete issued");
+        DeleteError::refused(Code::MalformedPhysicalId, message).into()
+    }
+
+    /// The service's answer lacks what the next call needs.
+    pub fn odd_answer(what: &str) -> Self {
+        let class = ErrorClass::Terminal;
+        StepError::Ours(DeleteError { class, code: "OddAnswer".into(), message: what.into(), request_id: None })
     }
 
     /// A property that a call needs is not recorded.
@@ -83,6 +97,8 @@ pub struct CallError {
     pub fence_shut: bool,
     /// What the step found to hold the resource, for people. Read when the type's rules say that the error means a hold.
     pub held_by: Vec<String>,
+    /// How long the service asks to wait (`Retry-After`).
+    pub retry_after: Option<Duration>,
 }
 
 impl CallError {
@@ -106,6 +122,7 @@ impl CallError {
             about_other: false,
             fence_shut: false,
             held_by: Vec::new(),
+            retry_after: None,
         }
     }
 }
@@ -126,6 +143,7 @@ where
             .raw_response()
             .and_then(|r| ["x-amzn-requestid", "x-amz-request-id", "x-amzn-request-id"].iter().find_map(|h| r.headers().get(*h)))
             .map(str::to_owned);
+        let retry_after = error.raw_response().and_then(|r| r.headers().get("retry-after")).and_then(|s| s.parse().ok());
         let fence_shut = chain(&error).any(|e| e.is::<FenceShut>());
         let (code, message) = match error.as_service_error() {
             Some(service) => {
@@ -134,7 +152,16 @@ where
             }
             None => (String::new(), chain(&error).last().map(ToString::to_string).unwrap_or_default()),
         };
-        CallError { code, message, status, request_id, about_other: false, fence_shut, held_by: Vec::new() }
+        CallError {
+            code,
+            message,
+            status,
+            request_id,
+            about_other: false,
+            fence_shut,
+            held_by: Vec::new(),
+            retry_after: retry_after.map(Duration::from_secs),
+        }
     }
 }
 

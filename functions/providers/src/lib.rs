@@ -8,8 +8,10 @@ mod call;
 mod classify;
 mod clients;
 mod fence_guard;
+mod holders;
 #[cfg(test)]
 mod hostile;
+mod ids;
 mod policies;
 mod protection;
 mod registry;

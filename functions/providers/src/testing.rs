@@ -16,7 +16,7 @@ use aws_smithy_types::body::SdkBody;
 use aws_types::SdkConfig;
 use aws_types::region::Region;
 use ebb_core::provider::ProvisionedBy;
-use ebb_core::{Clock, Context, DeleteError, Fence, Look, Millis, Options, Provider, Resource, Run, Step};
+use ebb_core::{Clock, Code, Context, DeleteError, ErrorClass, Fence, Look, Millis, Options, Provider, Resource, Run, Step};
 use serde_json::{Value, json};
 
 use crate::{Clients, Providers, with_fence};
@@ -38,13 +38,21 @@ struct Call {
 pub(crate) struct Script {
     calls: Arc<Mutex<VecDeque<Call>>>,
     seen: Arc<Mutex<Vec<String>>>,
+    if_matches: Arc<Mutex<Vec<String>>>,
     /// What a call that is not expected is answered; without it, such a call fails the test.
     otherwise: Option<Call>,
+    /// Where the clients call; us-east-1 unless the test says otherwise.
+    region: Option<&'static str>,
 }
 
 impl Script {
     pub(crate) fn new() -> Self {
         Script::default()
+    }
+
+    /// Calls that go to another region than us-east-1.
+    pub(crate) fn in_region(region: &'static str) -> Self {
+        Script { region: Some(region), ..Script::default() }
     }
 
     /// Expects a call whose request holds every one of `wants`, and answers it.
@@ -131,6 +139,11 @@ impl Script {
         lock(&self.seen).clone()
     }
 
+    /// The `If-Match` headers of the requests that had one.
+    pub(crate) fn if_matches(&self) -> Vec<String> {
+        lock(&self.if_matches).clone()
+    }
+
     /// Fails when an expected call did not come.
     #[track_caller]
     pub(crate) fn assert_done(&self) {
@@ -146,7 +159,7 @@ impl Script {
     fn config(&self) -> SdkConfig {
         SdkConfig::builder()
             .behavior_version(aws_config::BehaviorVersion::v2026_01_12())
-            .region(Region::from_static("us-east-1"))
+            .region(Region::from_static(self.region.unwrap_or("us-east-1")))
             .credentials_provider(aws_sdk_s3::config::SharedCredentialsProvider::new(aws_sdk_s3::config::Credentials::new(
                 "test", "test", None, None, "test",
             )))
@@ -175,6 +188,7 @@ impl HttpConnector for Script {
         let target = request.headers().get("x-amz-target").unwrap_or_default();
         let text = format!("{} {} {target} {body}", request.method(), request.uri());
         lock(&self.seen).push(text.clone());
+        lock(&self.if_matches).extend(request.headers().get("if-match").map(str::to_owned));
         let call = lock(&self.calls).pop_front().or_else(|| self.otherwise.clone());
         let answer = match call {
             Some(call) if call.wants.iter().all(|want| text.contains(want.as_str())) => call,
@@ -369,4 +383,35 @@ impl Bench {
         crate::steps_log::look(&self.resource.resource_type, &answer);
         answer
     }
+}
+
+/// An error that passes: asked again after `wait` seconds, final once `give_up` seconds are over.
+pub(crate) async fn assert_passes(mut bench: Bench, script: impl Fn() -> Script, wait: u64, give_up: u64) {
+    let answer = bench.step(&script()).await;
+    assert!(matches!(&answer, Ok(Step::Pending { look_again, .. }) if look_again.as_secs() == wait), "{wait} s: {answer:?}");
+    bench.pass(give_up - 1);
+    let answer = bench.step(&script()).await;
+    assert!(matches!(answer, Ok(Step::Pending { .. })), "before {give_up} s: {answer:?}");
+    bench.pass(1);
+    let answer = bench.step(&script()).await;
+    assert!(matches!(&answer, Err(e) if e.class == ErrorClass::Terminal), "after {give_up} s: {answer:?}");
+}
+
+/// Behind a shut fence the step changes nothing: of `script`, which holds its reads, all come and nothing else.
+pub(crate) async fn assert_fenced(mut bench: Bench, script: Script) {
+    bench.fence(false);
+    let answer = bench.step(&script).await;
+    assert!(matches!(&answer, Err(e) if e.class == ErrorClass::FenceShut), "{answer:?}");
+    script.assert_done();
+}
+
+/// What cannot be addressed is skipped or refused, and nothing is called.
+pub(crate) async fn assert_not_addressed(mut bench: Bench, code: Code) {
+    let script = Script::new();
+    match bench.step(&script).await {
+        Ok(Step::Skipped { code: answered, .. }) => assert_eq!(answered, code),
+        Err(error) => assert_eq!(error.code, code.name()),
+        other => panic!("{}: {other:?}", bench.resource.physical_id),
+    }
+    assert_eq!(script.seen(), Vec::<String>::new());
 }

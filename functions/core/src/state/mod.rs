@@ -22,7 +22,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 pub use members::Members;
-pub use parse::{MAX_BYTES, MAX_DEPTH, NEWEST_VERSION, imports_of, peek_region};
+pub use parse::{MAX_BYTES, MAX_DEPTH, MAX_INDENTED, NEWEST_VERSION, imports_of, peek_region};
 pub use region::{Belonging, BodyRegion, RegionNote};
 pub use row::{NoAddress, Policy, Row};
 

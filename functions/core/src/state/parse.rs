@@ -16,9 +16,10 @@ use crate::{Ending, Refusal, text};
 
 /// The newest schema version that is understood.
 pub const NEWEST_VERSION: u64 = 11;
-/// The largest state, in bytes, as it is and as it would be written back: read as values it takes fifteen times that of the
-/// planner's and the finalizer's 1,024 MB.
+/// The largest state, in bytes: read as values it takes fifteen times that, of the planner's and the finalizer's 1,024 MB.
 pub const MAX_BYTES: usize = 56 << 20;
+/// The largest state, in bytes, as it would be written back: cdkd indents it.
+pub const MAX_INDENTED: usize = 2 * MAX_BYTES;
 /// The deepest nesting: what every reader of JSON takes, and far more than a template can hold.
 pub const MAX_DEPTH: usize = 120;
 
@@ -97,8 +98,8 @@ fn root(body: &[u8]) -> Result<Members<'_>, Refusal> {
     if shape.depth > MAX_DEPTH {
         return Err(unreadable(format!("the state is nested {} deep; at most {MAX_DEPTH} levels are read", shape.depth)));
     }
-    if shape.len > MAX_BYTES {
-        return Err(unreadable(format!("the state is {} bytes when indented; at most {MAX_BYTES} are written", shape.len)));
+    if shape.len > MAX_INDENTED {
+        return Err(unreadable(format!("the state is {} bytes when indented; at most {MAX_INDENTED} are written", shape.len)));
     }
     Ok(members)
 }

@@ -7,14 +7,7 @@ use super::interfaces::{self, InterfaceFilter};
 use super::{endpoint, filter};
 use crate::Cx;
 use crate::call::StepError;
-
-/// The names, or that they could not be learnt.
-pub(super) fn named(what: &str, answer: Result<Vec<String>, StepError>) -> Vec<String> {
-    answer.unwrap_or_else(|error| {
-        let code = error.aws_code().filter(|code| !code.is_empty()).unwrap_or("no answer");
-        vec![format!("{what} could not be listed ({code})")]
-    })
-}
+pub(super) use crate::holders::named;
 
 /// What keeps a VPC: interfaces, endpoints, groups but the default one. Much of it comes from outside the stack
 /// (GuardDuty's endpoints and group, load balancers made by hand).

@@ -22,11 +22,9 @@ mod volume;
 mod vpc;
 mod watch;
 
-use aws_sdk_ec2::types::Filter;
-use ebb_core::{Code, DeleteError};
-
 use crate::call::{CallError, StepError};
 use crate::registry::TypeDef;
+use aws_sdk_ec2::types::Filter;
 
 pub(crate) const TYPES: &[TypeDef] = &[
     address::EIP,
@@ -57,8 +55,7 @@ fn filter(name: &str, values: impl IntoIterator<Item = impl Into<String>>) -> Fi
 
 /// A recorded id that cannot be parsed, of a type where cdkd fails the row for it.
 fn malformed(expected: &str) -> StepError {
-    let message = format!("malformed physicalId in state (expected {expected}): no delete issued");
-    DeleteError::refused(Code::MalformedPhysicalId, message).into()
+    StepError::unreadable_id(expected)
 }
 
 /// The first error that stands inside the answer of a batch call about `id`. An item without an id is ours: one was sent.

@@ -7,7 +7,7 @@ use aws_sdk_lambda::types::{LastUpdateStatus, VpcConfig};
 use ebb_core::{Millis, Resource, Step};
 use serde_json::{Value, json};
 
-use super::{FunctionName, GONE};
+use super::{FunctionName, GONE, not_deleted};
 use crate::Cx;
 use crate::call::{CallError, StepError, StepResult};
 
@@ -25,7 +25,7 @@ pub(super) async fn step(r: &Resource, cx: &Cx<'_>) -> StepResult {
         return Ok(Step::pending_with(look_again, "Lambda is taking it out of its VPC", json!({ "detached": since })));
     }
     cx.fence.check().await?;
-    cx.aws.lambda().delete_function().function_name(name).send().await?;
+    cx.aws.lambda().delete_function().function_name(name).send().await.map_err(not_deleted)?;
     Ok(Step::DELETED)
 }
 

@@ -8,7 +8,8 @@ mod parts;
 #[cfg(test)]
 mod tests;
 
-use crate::classify::{Retry, Rules, retry};
+use crate::call::CallError;
+use crate::classify::{Retry, Rules, blocked, is_blocked, retry};
 use crate::registry::TypeDef;
 
 use name::FunctionName;
@@ -27,7 +28,11 @@ const BUSY: &[Retry] = &[
 const RULES: Rules = Rules { gone: GONE, retry: BUSY, ..Rules::NONE };
 
 /// Replicas of a Lambda@Edge function vanish hours after its last association with a distribution.
-const REPLICATED: Retry = retry("InvalidParameterValueException~replicated function", 1800, 43_200);
+const REPLICATED: Retry = blocked("InvalidParameterValueException~replicated function", 1800, 43_200);
+
+/// What holds such a function, and what to do when it does so for too long.
+const REPLICAS: &str = "its replicas at CloudFront's edges, which go some hours after the function's last association with a \
+                        distribution: remove it from every distribution, wait, and tear down again";
 
 const FUNCTION_RULES: Rules = Rules {
     gone: GONE,
@@ -98,3 +103,9 @@ pub(crate) const TYPES: &[TypeDef] = &[
         rules: FUNCTION_RULES,
     },
 ];
+
+/// A DeleteFunction that failed; replicas that hold the function are named.
+fn not_deleted(error: impl Into<CallError>) -> CallError {
+    let call = error.into();
+    if is_blocked(&call, &FUNCTION_RULES) { call.held_by(vec![REPLICAS.to_owned()]) } else { call }
+}

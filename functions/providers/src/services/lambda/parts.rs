@@ -3,8 +3,8 @@
 use ebb_core::provider::{Masked, is_masked};
 use ebb_core::{Code, Resource, Step};
 
-use super::FunctionName;
 use super::name::check_region;
+use super::{FunctionName, not_deleted};
 use crate::Cx;
 use crate::call::{StepError, StepResult};
 
@@ -59,7 +59,7 @@ pub(super) async fn version(r: &Resource, cx: &Cx<'_>) -> StepResult {
     let name = FunctionName::parse(&r.physical_id, cx.aws.region())?;
     let version = name.qualifier.filter(|q| q.bytes().all(|b| b.is_ascii_digit()));
     let version = version.ok_or_else(|| StepError::malformed_id("a function's ARN with a version"))?;
-    cx.aws.lambda().delete_function().function_name(name.function).qualifier(version).send().await?;
+    cx.aws.lambda().delete_function().function_name(name.function).qualifier(version).send().await.map_err(not_deleted)?;
     Ok(Step::DELETED)
 }
 

@@ -132,13 +132,25 @@ async fn a_replicated_function_waits_for_its_replicas() {
     let replicated = || Script::new().json_error(&["DELETE"], "InvalidParameterValueException", text);
     for (resource_type, id) in [("AWS::Lambda::Function", "orders".to_owned()), ("AWS::Lambda::Version", format!("{ARN}:3"))] {
         let mut bench = Bench::new(resource_type, &id, json!({}));
-        pending_for(bench.step(&replicated()).await, 1800);
+        let what_to_do = "remove it from every distribution, wait, and tear down again";
+        let answer = bench.step(&replicated()).await;
+        assert!(matches!(&answer, Ok(Step::Pending { note, .. }) if note.ends_with(what_to_do)), "{answer:?}");
+        pending_for(answer, 1800);
         bench.pass(11 * 3600);
         pending_for(bench.step(&replicated()).await, 1800);
-        bench.pass(3600);
+        bench.pass(3600 - 1);
+        pending_for(bench.step(&replicated()).await, 1800);
+        bench.pass(1);
         let error = bench.step(&replicated()).await.unwrap_err();
         assert_eq!((error.class, error.code.as_str()), (ErrorClass::Terminal, "InvalidParameterValueException"));
+        assert!(error.message.starts_with(text) && error.message.ends_with(&format!("{what_to_do})")), "{}", error.message);
+        // What the run says within that time is not cut short by the type's deadline.
+        assert_eq!(ebb_core::catalogue::lookup(resource_type, false).deadline().as_secs(), 43_200);
     }
+    let meanwhile = Script::new().json_error(&["DELETE"], NOT_FOUND, "not there");
+    let mut bench = Bench::new("AWS::Lambda::Function", "orders", json!({}));
+    pending_for(bench.step(&replicated()).await, 1800);
+    assert_eq!(bench.step(&meanwhile).await, Ok(Step::ALREADY_GONE));
     let other = Script::new().json_error(&["DELETE"], "InvalidParameterValueException", "bad input");
     assert!(Bench::new("AWS::Lambda::Function", "orders", json!({})).step(&other).await.is_err());
 }

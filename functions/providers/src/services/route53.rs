@@ -1,5 +1,0 @@
-//! Route 53.
-
-use crate::registry::TypeDef;
-
-pub(crate) const TYPES: &[TypeDef] = &[];
