@@ -3,6 +3,7 @@ rights but its role's, proved gone by its service, and taken away once more."""
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -12,8 +13,8 @@ import pytest
 
 from bed import Bed, seed
 
-from app import ACCOUNT, REGION, STATE_BUCKET, App
-from type_cases import CASES, Case
+from app import ACCOUNT, REGION, ROOT, STATE_BUCKET, App
+from type_cases import CASES, ELSEWHERE, REPLAYED, Case
 
 pytestmark = pytest.mark.timeout(120)
 STEPS = 30  # no type needs as many when nothing takes time
@@ -88,3 +89,8 @@ def test_it_goes(app: App, name: Callable[[str], str], case: Case) -> None:
 
     again = worker.settle(logical, attempt=2)
     assert again["outcome"] == case.again, again
+
+
+def test_every_type_of_the_catalogue_has_a_case_or_a_reason_for_none() -> None:
+    rows = json.loads((ROOT / "functions/providers/catalogue_rows.json").read_text())
+    assert sorted([*CASES, *ELSEWHERE, *REPLAYED]) == [row["type"] for row in rows]

@@ -64,6 +64,19 @@ def test_a_protected_log_group_says_so_and_is_refused(bed: Bed) -> None:
     logs.delete_log_group(logGroupName="/kept")
 
 
+def test_a_cluster_is_gone_with_the_final_snapshot_that_was_asked_for(bed: Bed) -> None:
+    rds = bed.client("rds")
+    rds.create_db_cluster(DBClusterIdentifier="orders", Engine="aurora-mysql", DeletionProtection=True, MasterUsername="owner",
+                          MasterUserPassword="Not-a-secret-1")
+    final = {"DBClusterIdentifier": "orders", "SkipFinalSnapshot": False, "FinalDBSnapshotIdentifier": "orders-final"}
+    refused(rds.delete_db_cluster, **final)
+    assert rds.describe_db_cluster_snapshots()["DBClusterSnapshots"] == []
+    rds.modify_db_cluster(DBClusterIdentifier="orders", DeletionProtection=False, ApplyImmediately=True)
+    rds.delete_db_cluster(**final)
+    assert [s["DBClusterSnapshotIdentifier"] for s in rds.describe_db_cluster_snapshots()["DBClusterSnapshots"]] == ["orders-final"]
+    assert rds.describe_db_clusters()["DBClusters"] == []
+
+
 def test_services_that_the_emulator_lacks_are_there(bed: Bed) -> None:
     vectors = bed.client("s3vectors")
     vectors.create_vector_bucket(vectorBucketName="words")
