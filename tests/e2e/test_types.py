@@ -27,10 +27,11 @@ class Worker:
     app: App
     stack: seed.StackBuilder
     options: dict[str, bool] = field(default_factory=dict)
+    minutes: int = 0
 
     def __post_init__(self) -> None:
         """Write the state, and the lock that the worker's fence looks for."""
-        self.started = int(time.time() * 1000)
+        self.started = int((time.time() - 60 * self.minutes) * 1000)
         execution = f"arn:aws:states:{REGION}:{ACCOUNT}:execution:ebb-teardown:{self.stack.name}"
         self.run = {
             "runId": "20261130T154512123Z-1a2b3c4d", "execution": execution, "owner": f"ebb@{ACCOUNT}:{REGION}/ebb-teardown/{self.stack.name}",
@@ -38,7 +39,7 @@ class Worker:
             "stack": self.stack.name, "region": REGION, "dryRun": False, "options": self.options,
         }
         self.stack.write()
-        lock = {"owner": self.run["owner"], "timestamp": self.started, "expiresAt": self.started + 1_800_000, "operation": "destroy"}
+        lock = {"owner": self.run["owner"], "timestamp": self.started, "expiresAt": int(time.time() * 1000) + 1_800_000, "operation": "destroy"}
         self.app.put(f"cdkd/{self.stack.name}/{REGION}/lock.json", lock)
 
     def step(self, logical: str, memo: Any = None, attempt: int = 1, look: bool = False) -> dict[str, Any]:
@@ -72,7 +73,7 @@ def test_it_goes(app: App, name: Callable[[str], str], case: Case) -> None:
     logical = case.make(stack)
     row = stack.rows[logical]
     assert seed.exists(app.bed, row), "or its absence would prove nothing"
-    worker = Worker(app, stack, case.options)
+    worker = Worker(app, stack, case.options, case.minutes)
     mark = app.bed.mark()
 
     looked = worker.step(logical, look=True)

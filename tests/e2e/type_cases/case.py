@@ -19,7 +19,8 @@ class Case:
 
     `make` makes one through the service's API, records it in the stack as cdkd would, and answers its logical id. `service` and
     `there` say how the service is asked for it; types that `seed.exists` knows leave them out. `options` are the run's.
-    `again`: what a second teardown comes to, when the resource is gone already. `calls`: whether AWS is called at all.
+    `again`: what a second teardown comes to, when the resource is gone already. `calls`: whether AWS is called at all. `minutes`: how
+    long ago its first step was, for what is only done to a resource that stays.
     """
 
     type: str
@@ -29,6 +30,7 @@ class Case:
     options: dict[str, bool] = field(default_factory=dict)
     again: str = "deleted"
     calls: bool = True
+    minutes: int = 0
 
     def __post_init__(self) -> None:
         if self.there:

@@ -209,5 +209,6 @@ CASES = [
     _namespace("AWS::ServiceDiscovery::HttpNamespace", "create_http_namespace"),
     _namespace("AWS::ServiceDiscovery::PrivateDnsNamespace", "create_private_dns_namespace"),
     _namespace("AWS::ServiceDiscovery::PublicDnsNamespace", "create_public_dns_namespace"),
-    Case("AWS::ServiceDiscovery::Service", _discovery_service, "servicediscovery", read("get_service", "Id")),
+    Case("AWS::ServiceDiscovery::Service", _discovery_service, "servicediscovery", read("get_service", "Id"),
+         {"deleteData": True}, minutes=6),
 ]
