@@ -40,6 +40,17 @@ pub fn same_region(id: &str, cx: &Cx<'_>) -> Result<(), StepError> {
     }
 }
 
+/// The name in a recorded id that is a name, or an ARN of this region whose resource is `prefix` and the name.
+pub fn name<'r>(id: &'r str, prefix: &str, expected: &str, cx: &Cx<'_>) -> Result<&'r str, StepError> {
+    same_region(id, cx)?;
+    let name = match Arn::parse(id) {
+        Some(arn) => arn.resource.strip_prefix(prefix).unwrap_or_default(),
+        None if id.starts_with("arn:") => "",
+        None => id,
+    };
+    if name.is_empty() { Err(StepError::malformed_id(expected)) } else { Ok(name) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

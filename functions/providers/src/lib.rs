@@ -2,6 +2,7 @@
 //! Only the worker links this crate. A step looks at what is there, does the next thing and answers; it never waits for
 //! slow things, may run twice and may be killed between any two calls.
 
+mod accepted;
 mod arn;
 mod budget;
 mod call;
@@ -60,12 +61,18 @@ impl<'a> std::ops::Deref for Cx<'a> {
 pub struct Providers {
     clients: Arc<Clients>,
     bucket: Arc<dyn Bucket>,
+    extra_delete_policy: bool,
 }
 
 impl Providers {
     /// Providers that call with `clients` and leave custom resources' response objects in `bucket`.
     pub fn new(clients: Arc<Clients>, bucket: Arc<dyn Bucket>) -> Self {
-        Providers { clients, bucket }
+        Providers { clients, bucket, extra_delete_policy: false }
+    }
+
+    /// Whether the worker has a delete policy besides the app's: types that the app's know nothing of are tried then.
+    pub fn with_extra_delete_policy(self, given: bool) -> Self {
+        Providers { extra_delete_policy: given, ..self }
     }
 }
 
@@ -77,7 +84,7 @@ impl Provider for Providers {
             let message = format!("recorded in {}, but the calls would go to {}", resource.region, self.clients.region());
             return Err(DeleteError::refused(Code::WrongRegion, message));
         }
-        let road = road(resource)?;
+        let road = road(resource, &ctx.run.options, self.extra_delete_policy)?;
         let (inner, budget) = budget::split(ctx.memo);
         let ctx = Context { memo: inner.as_ref(), ..*ctx };
         let cx = Cx { ctx: &ctx, aws: &self.clients, bucket: &*self.bucket };
@@ -92,9 +99,12 @@ impl Provider for Providers {
 
     async fn look(&self, resource: &Resource, ctx: &Context<'_>) -> Result<Look, DeleteError> {
         let cx = Cx { ctx, aws: &self.clients, bucket: &*self.bucket };
-        match road(resource)? {
+        match road(resource, &ctx.run.options, self.extra_delete_policy)? {
             Road::Native(TypeDef { look: Some(look), rules, .. }) => {
                 look(resource, &cx).await.or_else(|error| budget::settle_look(error, rules))
+            }
+            road @ Road::CloudControl => {
+                services::cloud_control::look(resource, &cx).await.or_else(|error| budget::settle_look(error, road.rules()))
             }
             _ => Ok(Look::Clear),
         }

@@ -1,11 +1,11 @@
 //! Which road a row takes: its handler, a native step, Cloud Control, or none (cdkd's routing).
 
 use ebb_core::provider::ProvisionedBy;
-use ebb_core::{Code, DeleteError, Resource};
+use ebb_core::{Code, DeleteError, Options, Resource};
 
 use crate::classify::Rules;
 use crate::registry::{TypeDef, find};
-use crate::services;
+use crate::services::{self, cloud_control};
 
 /// A road toward gone.
 #[derive(Clone, Copy)]
@@ -25,7 +25,7 @@ impl Road {
     pub fn rules(&self) -> &'static Rules {
         match self {
             Road::Native(def) => &def.rules,
-            Road::CloudControl => &services::cloud_control::RULES,
+            Road::CloudControl => &cloud_control::RULES,
             Road::NoCall | Road::CustomResource => &services::custom_resource::RULES,
         }
     }
@@ -37,6 +37,8 @@ const TAKES_SNAPSHOT: &[&str] = &["AWS::EC2::Volume"];
 /// Types that are records only.
 const NO_CALL: &[&str] = &[
     "AWS::AppSync::GraphQLSchema",
+    "AWS::BedrockAgentCore::Browser",
+    "AWS::BedrockAgentCore::CodeInterpreter",
     "AWS::CDK::Metadata",
     "AWS::CloudFormation::WaitCondition",
     "AWS::CloudFormation::WaitConditionHandle",
@@ -61,14 +63,13 @@ const STICKY_EXEMPT: &[&str] = &[
     "AWS::Scheduler::Schedule",
 ];
 
-/// The road of a row, or why there is none.
-pub fn road(resource: &Resource) -> Result<Road, DeleteError> {
+/// The road of a row under the request's options, or why there is none. `extra_policy`: the worker has more rights than the
+/// app's policies give, so a type that they know nothing of may go through Cloud Control all the same.
+pub fn road(resource: &Resource, options: &Options, extra_policy: bool) -> Result<Road, DeleteError> {
     let name = resource.resource_type.as_str();
     // Deleting it plainly would lose what the policy was to keep (cdkd refuses such a row).
     if resource.snapshot && !TAKES_SNAPSHOT.contains(&name) {
-        let message =
-            format!("no final snapshot can be taken of {name}: change its DeletionPolicy, or ask with skipFinalSnapshot");
-        return Err(DeleteError::refused(Code::FinalSnapshotUnsupported, message));
+        return Err(no_snapshot(name));
     }
     if name.starts_with("Custom::") || name == "AWS::CloudFormation::CustomResource" {
         return Ok(Road::CustomResource);
@@ -76,36 +77,46 @@ pub fn road(resource: &Resource) -> Result<Road, DeleteError> {
     if NO_CALL.contains(&name) {
         return Ok(Road::NoCall);
     }
-    let by_cloud_control = resource.provisioned_by == ProvisionedBy::CloudControl && !STICKY_EXEMPT.contains(&name);
-    if !by_cloud_control && let Some(def) = find(name) {
+    if let Some(def) = find(name)
+        && (!by_cloud_control(resource) || by_native_all_the_same(name, options))
+    {
         return Ok(Road::Native(def));
     }
-    if name.starts_with("AWS::CloudFormation::") || STICKY_EXEMPT.contains(&name) || services::cloud_control::cannot_delete(name)
-    {
-        return Err(DeleteError::refused(
-            Code::NoProvider,
-            format!("no way to delete {name}: neither a native step nor Cloud Control"),
-        ));
+    if name.starts_with("AWS::CloudFormation::") || STICKY_EXEMPT.contains(&name) || cloud_control::cannot_delete(name) {
+        let message = format!("no way to delete {name}: neither a native step nor Cloud Control");
+        return Err(DeleteError::refused(Code::NoProvider, message));
+    }
+    if cloud_control::permissions::of(name).is_none() && !extra_policy {
+        let message = format!(
+            "no way to delete {name}: the worker's policies hold no rights for it; give them by a managed policy, named in the \
+             stack parameter ExtraDeletePolicyArn"
+        );
+        return Err(DeleteError::refused(Code::NoProvider, message));
+    }
+    // Cloud Control's delete has no parameter for a final snapshot.
+    if resource.snapshot {
+        return Err(no_snapshot(name));
     }
     Ok(Road::CloudControl)
 }
 
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::testing::{Bench, Script};
-
-    /// contract 5.4: any other type with `Snapshot` is refused, its record kept and no call made.
-    #[tokio::test]
-    async fn a_type_that_takes_no_snapshot_is_refused_under_that_policy() {
-        for name in ["AWS::SQS::Queue", "AWS::DynamoDB::Table", "Custom::Seed", "AWS::CDK::Metadata", "AWS::New::Thing"] {
-            let mut bench = Bench::new(name, "id", json!({}));
-            bench.resource.snapshot = true;
-            let script = Script::new();
-            assert_eq!(bench.step(&script).await.map_err(|e| e.code), Err(Code::FinalSnapshotUnsupported.name()), "{name}");
-            assert!(script.seen().is_empty());
-        }
-    }
+fn no_snapshot(name: &str) -> DeleteError {
+    let message = format!("no final snapshot can be taken of {name}: change its DeletionPolicy, or ask with skipFinalSnapshot");
+    DeleteError::refused(Code::FinalSnapshotUnsupported, message)
 }
+
+/// Whether the row is recorded as made through Cloud Control, which is sticky where Cloud Control can delete.
+fn by_cloud_control(resource: &Resource) -> bool {
+    let name = resource.resource_type.as_str();
+    resource.provisioned_by == ProvisionedBy::CloudControl
+        && !STICKY_EXEMPT.contains(&name)
+        && cloud_control::permissions::of(name).is_some()
+}
+
+/// A protected group has protected instances, and Cloud Control does not force a delete.
+fn by_native_all_the_same(name: &str, options: &Options) -> bool {
+    name == "AWS::AutoScaling::AutoScalingGroup" && options.remove_protection
+}
+
+#[cfg(test)]
+mod tests;

@@ -3,11 +3,12 @@
 
 use std::fmt::Write;
 
-use ebb_core::Resource;
 use ebb_core::provider::ProvisionedBy;
+use ebb_core::{Options, Resource};
 use serde::{Deserialize, Serialize};
 
 use crate::road::{Road, road};
+use crate::services::cloud_control::permissions;
 
 /// The types that cdkd deletes by itself, each with the road that is meant for it and why.
 const ROWS: &str = include_str!("../catalogue_rows.json");
@@ -53,7 +54,7 @@ pub struct Supported {
     pub refuses: Option<Guard>,
     /// Whether a `Snapshot` policy is honoured.
     pub snapshot: bool,
-    /// IAM actions of the step and the look, sorted.
+    /// IAM actions of the step and the look, or of Cloud Control's handler, sorted.
     pub actions: Vec<&'static str>,
 }
 
@@ -64,7 +65,7 @@ pub fn supported() -> Result<Vec<Supported>, serde_json::Error> {
 }
 
 fn describe(row: Row) -> Supported {
-    let of = |snapshot| road(&resource(&row.resource_type, snapshot));
+    let of = |snapshot| road(&resource(&row.resource_type, snapshot), &Options::default(), false);
     let snapshot = of(true).is_ok();
     let (road, def) = match of(false) {
         Ok(Road::Native(def)) => ("native", Some(def)),
@@ -74,6 +75,8 @@ fn describe(row: Row) -> Supported {
         Err(_) if row.resource_type == NESTED => ("planner", None),
         Err(_) => ("none", None),
     };
+    let handler = || permissions::of(&row.resource_type).filter(|_| road == "cloudControl");
+    let actions = def.map(|def| def.actions).or_else(handler).unwrap_or_default().to_vec();
     Supported {
         resource_type: row.resource_type,
         road,
@@ -82,7 +85,7 @@ fn describe(row: Row) -> Supported {
         looks: def.is_some_and(|def| def.look.is_some()),
         refuses: row.refuses,
         snapshot,
-        actions: def.map(|def| def.actions.to_vec()).unwrap_or_default(),
+        actions,
     }
 }
 

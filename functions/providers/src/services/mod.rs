@@ -26,7 +26,7 @@ mod emr;
 mod events;
 mod firehose;
 mod fsx;
-mod glue;
+pub(crate) mod glue;
 mod iam;
 mod kinesis;
 mod kms;

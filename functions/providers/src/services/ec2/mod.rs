@@ -26,6 +26,8 @@ use crate::call::{CallError, StepError};
 use crate::registry::TypeDef;
 use aws_sdk_ec2::types::Filter;
 
+pub(crate) use self::instance::allow_termination;
+
 pub(crate) const TYPES: &[TypeDef] = &[
     address::EIP,
     endpoint::VPC_ENDPOINT,
