@@ -108,7 +108,8 @@ const HEAD: &str = "\
 # Supported types
 
 Made from the code by `make types`; do not edit. These are the types that cdkd deletes by itself. Every other type goes through Cloud
-Control, as does a row that cdkd made through it.
+Control, as does a row that cdkd made through it. What a type's handler there calls is in the app's policies for those that
+`cloud_control/permissions.rs` lists; the parameter `ExtraDeletePolicyArn` brings the rights for more.
 
 | road | what it means |
 | --- | --- |
