@@ -60,7 +60,8 @@ pub fn lookup(resource_type: &str, in_vpc: bool) -> Entry {
 }
 
 /// Sorted by type. Seconds are estimates of practice for small resources in one region. Minutes of a custom resource: three
-/// deliveries, each with an hour to answer; of a function and its versions: the replicas of Lambda@Edge.
+/// deliveries, each with an hour to answer; of a volume, a Redshift cluster and a replication group: an hour for the final
+/// snapshot besides; of a function and its versions: the replicas of Lambda@Edge.
 #[rustfmt::skip]
 static TABLE: &[Entry] = &[
     entry("AWS::AmazonMQ::Broker", 240.0, 600.0, 60),
@@ -153,7 +154,7 @@ static TABLE: &[Entry] = &[
     entry("AWS::DLM::LifecyclePolicy", 1.0, 2.0, 30),
     entry("AWS::DMS::ReplicationConfig", 60.0, 300.0, 30),
     entry("AWS::DSQL::Cluster", 30.0, 120.0, 30).looked_at(),
-    entry("AWS::DocDB::DBCluster", 180.0, 600.0, 60),
+    entry("AWS::DocDB::DBCluster", 180.0, 600.0, 60).looked_at(),
     entry("AWS::DocDB::DBInstance", 360.0, 780.0, 60),
     entry("AWS::DocDB::DBSubnetGroup", 1.0, 5.0, 30),
     entry("AWS::DocDB::GlobalCluster", 30.0, 120.0, 30).looked_at(),
@@ -207,7 +208,7 @@ static TABLE: &[Entry] = &[
     entry("AWS::EMR::InstanceGroupConfig", 1.0, 2.0, 60),
     entry("AWS::ElastiCache::CacheCluster", 300.0, 720.0, 60),
     entry("AWS::ElastiCache::ParameterGroup", 3.0, 8.0, 30),
-    entry("AWS::ElastiCache::ReplicationGroup", 420.0, 900.0, 60),
+    entry("AWS::ElastiCache::ReplicationGroup", 420.0, 900.0, 120),
     entry("AWS::ElastiCache::ServerlessCache", 180.0, 480.0, 30),
     entry("AWS::ElastiCache::SubnetGroup", 1.0, 5.0, 30),
     entry("AWS::ElasticLoadBalancing::LoadBalancer", 5.0, 20.0, 30),
@@ -267,17 +268,17 @@ static TABLE: &[Entry] = &[
     entry("AWS::Logs::SubscriptionFilter", 3.0, 6.0, 30),
     entry("AWS::MSK::Cluster", 300.0, 900.0, 60),
     entry("AWS::MSK::ServerlessCluster", 240.0, 600.0, 60),
-    entry("AWS::Neptune::DBCluster", 180.0, 600.0, 60),
-    entry("AWS::Neptune::DBInstance", 360.0, 780.0, 60),
+    entry("AWS::Neptune::DBCluster", 180.0, 600.0, 60).looked_at(),
+    entry("AWS::Neptune::DBInstance", 360.0, 780.0, 60).looked_at(),
     entry("AWS::Neptune::DBSubnetGroup", 1.0, 5.0, 30),
     entry("AWS::NeptuneGraph::Graph", 120.0, 300.0, 60).looked_at(),
     entry("AWS::NetworkFirewall::Firewall", 300.0, 600.0, 60),
     entry("AWS::OpenSearchService::Domain", 1080.0, 1800.0, 60),
     entry("AWS::Pipes::Pipe", 30.0, 90.0, 30),
     entry("AWS::QLDB::Ledger", 60.0, 120.0, 30),
-    entry("AWS::RDS::DBCluster", 240.0, 600.0, 60),
+    entry("AWS::RDS::DBCluster", 240.0, 600.0, 60).looked_at(),
     entry("AWS::RDS::DBClusterParameterGroup", 3.0, 10.0, 30),
-    entry("AWS::RDS::DBInstance", 360.0, 900.0, 60),
+    entry("AWS::RDS::DBInstance", 360.0, 900.0, 60).looked_at(),
     entry("AWS::RDS::DBParameterGroup", 3.0, 10.0, 30),
     entry("AWS::RDS::DBProxy", 60.0, 240.0, 30),
     entry("AWS::RDS::DBProxyEndpoint", 60.0, 240.0, 30),
@@ -285,7 +286,7 @@ static TABLE: &[Entry] = &[
     entry("AWS::RDS::DBSubnetGroup", 1.0, 5.0, 30),
     entry("AWS::RDS::GlobalCluster", 30.0, 120.0, 30).looked_at(),
     entry("AWS::RDS::OptionGroup", 3.0, 10.0, 30),
-    entry("AWS::Redshift::Cluster", 360.0, 900.0, 60),
+    entry("AWS::Redshift::Cluster", 360.0, 900.0, 140),
     entry("AWS::Route53::HealthCheck", 3.0, 8.0, 30),
     entry("AWS::Route53::HostedZone", 2.0, 5.0, 30).looked_at(),
     entry("AWS::Route53::RecordSet", 2.0, 8.0, 30),

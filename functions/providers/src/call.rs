@@ -56,6 +56,11 @@ impl StepError {
         StepError::Skip { code: Code::MissingAddress, reason: format!("no {property} in state: no delete issued") }
     }
 
+    /// Final, under the code that the service has for it.
+    pub fn terminal(code: &str, message: impl Into<String>) -> Self {
+        StepError::Ours(DeleteError { class: ErrorClass::Terminal, code: code.into(), message: message.into(), request_id: None })
+    }
+
     /// The AWS code, if a call failed.
     pub fn aws_code(&self) -> Option<&str> {
         match self {

@@ -9,10 +9,12 @@ mod call;
 mod classify;
 mod clients;
 mod fence_guard;
+mod final_snapshot;
 mod holders;
 #[cfg(test)]
 mod hostile;
 mod ids;
+mod memo;
 mod policies;
 mod protection;
 mod registry;
@@ -23,6 +25,7 @@ mod steps_log;
 mod supported;
 #[cfg(test)]
 mod testing;
+mod watch;
 
 use std::sync::Arc;
 

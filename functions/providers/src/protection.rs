@@ -6,10 +6,10 @@ use std::time::Duration;
 use ebb_core::{DeleteError, ErrorClass, Millis, Step};
 use serde_json::json;
 
-use crate::Cx;
 use crate::budget::protected;
 use crate::call::{CallError, StepError};
 use crate::classify::{Rules, classify};
+use crate::{Cx, memo};
 
 /// How long a switched-off protection may take to show before the delete is tried all the same.
 const SETTLES: Duration = Duration::from_secs(60);
@@ -18,7 +18,7 @@ const KEY: &str = "protectionOnAt";
 
 /// When an earlier step saw the protection on.
 fn seen_on(cx: &Cx<'_>) -> Option<Millis> {
-    cx.memo.and_then(|memo| memo.get(KEY)).and_then(serde_json::Value::as_u64)
+    memo::get(cx, KEY).and_then(serde_json::Value::as_u64)
 }
 
 /// The protection is on: remembers that, to switch it off in the next step; `None` once it is remembered.
@@ -26,7 +26,7 @@ pub fn remember(cx: &Cx<'_>) -> Option<Step> {
     match seen_on(cx) {
         Some(_) => None,
         None => {
-            let memo = json!({ KEY: cx.clock.now() });
+            let memo = memo::with(cx, [(KEY, json!(cx.clock.now()))]);
             Some(Step::pending_with(Duration::ZERO, "deletion protection is on: switching it off", memo))
         }
     }

@@ -1,6 +1,6 @@
 //! Which road a row takes: its handler, a native step, Cloud Control, or none (cdkd's routing).
 
-use ebb_core::provider::ProvisionedBy;
+use ebb_core::provider::{ProvisionedBy, is_masked};
 use ebb_core::{Code, DeleteError, Options, Resource};
 
 use crate::classify::Rules;
@@ -32,7 +32,25 @@ impl Road {
 }
 
 /// Native types whose step takes a final snapshot when the policy asks for one.
-const TAKES_SNAPSHOT: &[&str] = &["AWS::EC2::Volume"];
+const TAKES_SNAPSHOT: &[&str] = &[
+    "AWS::DocDB::DBCluster",
+    "AWS::EC2::Volume",
+    "AWS::ElastiCache::CacheCluster",
+    "AWS::ElastiCache::ReplicationGroup",
+    "AWS::Neptune::DBCluster",
+    "AWS::RDS::DBCluster",
+    "AWS::RDS::DBInstance",
+    "AWS::Redshift::Cluster",
+];
+
+/// Those of them whose delete call takes it. Cloud Control's delete has no parameter for it.
+const BY_THE_DELETE: &[&str] = &[
+    "AWS::DocDB::DBCluster",
+    "AWS::ElastiCache::CacheCluster",
+    "AWS::Neptune::DBCluster",
+    "AWS::RDS::DBCluster",
+    "AWS::RDS::DBInstance",
+];
 
 /// Types that are records only.
 const NO_CALL: &[&str] = &[
@@ -45,10 +63,12 @@ const NO_CALL: &[&str] = &[
     "AWS::EC2::SubnetNetworkAclAssociation",
 ];
 
-/// Rows recorded as made through Cloud Control that go the native way all the same: Cloud Control cannot delete them, or
-/// deletes something else.
+/// Rows recorded as made through Cloud Control that go the native way all the same: Cloud Control cannot delete them,
+/// deletes something else, or is asked by the native step after a snapshot.
 const STICKY_EXEMPT: &[&str] = &[
     "AWS::EC2::Volume",
+    "AWS::ElastiCache::ReplicationGroup",
+    "AWS::FSx::FileSystem",
     "AWS::IAM::Group",
     "AWS::IAM::InstanceProfile",
     "AWS::IAM::Policy",
@@ -58,6 +78,7 @@ const STICKY_EXEMPT: &[&str] = &[
     "AWS::Lambda::LayerVersion",
     "AWS::Pipes::Pipe",
     "AWS::RDS::DBProxyTargetGroup",
+    "AWS::Redshift::Cluster",
     "AWS::Route53::HostedZone",
     "AWS::S3::BucketPolicy",
     "AWS::Scheduler::Schedule",
@@ -68,8 +89,10 @@ const STICKY_EXEMPT: &[&str] = &[
 pub fn road(resource: &Resource, options: &Options, extra_policy: bool) -> Result<Road, DeleteError> {
     let name = resource.resource_type.as_str();
     // Deleting it plainly would lose what the policy was to keep (cdkd refuses such a row).
-    if resource.snapshot && !TAKES_SNAPSHOT.contains(&name) {
-        return Err(no_snapshot(name));
+    if resource.snapshot
+        && let Some(why) = no_snapshot(resource)
+    {
+        return Err(snapshot_refused(&why));
     }
     if name.starts_with("Custom::") || name == "AWS::CloudFormation::CustomResource" {
         return Ok(Road::CustomResource);
@@ -95,14 +118,40 @@ pub fn road(resource: &Resource, options: &Options, extra_policy: bool) -> Resul
     }
     // Cloud Control's delete has no parameter for a final snapshot.
     if resource.snapshot {
-        return Err(no_snapshot(name));
+        return Err(snapshot_refused(name));
     }
     Ok(Road::CloudControl)
 }
 
-fn no_snapshot(name: &str) -> DeleteError {
-    let message = format!("no final snapshot can be taken of {name}: change its DeletionPolicy, or ask with skipFinalSnapshot");
+fn snapshot_refused(of: &str) -> DeleteError {
+    let message = format!("no final snapshot can be taken of {of}: change its DeletionPolicy, or ask with skipFinalSnapshot");
     DeleteError::refused(Code::FinalSnapshotUnsupported, message)
+}
+
+/// Of what no final snapshot can be taken, if that is so.
+fn no_snapshot(resource: &Resource) -> Option<String> {
+    let name = resource.resource_type.as_str();
+    let member = name == "AWS::RDS::DBInstance" && resource.is_cluster_member();
+    if !TAKES_SNAPSHOT.contains(&name) {
+        Some(name.to_owned())
+    } else if resource.provisioned_by == ProvisionedBy::CloudControl && BY_THE_DELETE.contains(&name) && !member {
+        Some(format!("a {name} that was made through Cloud Control"))
+    } else {
+        None
+    }
+}
+
+/// Whether Cloud Control's handler would take a snapshot that nobody asked for and nothing names (cdkd deletes such a row
+/// through the service's own API). Members of a global cluster are left to it where cdkd leaves them.
+fn saves_unasked(resource: &Resource) -> bool {
+    let global = resource.properties.get("GlobalClusterIdentifier").filter(|value| !value.is_null());
+    match resource.resource_type.as_str() {
+        "AWS::RDS::DBCluster" | "AWS::RDS::DBInstance" => {
+            global.is_none_or(|value| value.as_str().is_some_and(|id| !is_masked(id)))
+        }
+        "AWS::Neptune::DBCluster" | "AWS::Neptune::DBInstance" => global.is_none(),
+        _ => false,
+    }
 }
 
 /// Whether the row is recorded as made through Cloud Control, which is sticky where Cloud Control can delete.
@@ -110,6 +159,7 @@ fn by_cloud_control(resource: &Resource) -> bool {
     let name = resource.resource_type.as_str();
     resource.provisioned_by == ProvisionedBy::CloudControl
         && !STICKY_EXEMPT.contains(&name)
+        && !saves_unasked(resource)
         && cloud_control::permissions::of(name).is_some()
 }
 

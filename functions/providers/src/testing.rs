@@ -87,6 +87,11 @@ impl Script {
         self.push(wants, 400, body, Vec::new())
     }
 
+    /// An answer of a query-protocol service, with `result` inside the result of `action`.
+    pub(crate) fn query(self, wants: &[&str], action: &str, result: &str) -> Self {
+        self.on(wants, 200, format!("<{action}Response><{action}Result>{result}</{action}Result></{action}Response>"))
+    }
+
     /// An error of S3.
     pub(crate) fn s3_error(self, wants: &[&str], status: u16, code: &str, message: &str) -> Self {
         let body = format!("<Error><Code>{code}</Code><Message>{message}</Message><RequestId>r</RequestId></Error>");
@@ -204,6 +209,15 @@ impl HttpConnector for Script {
             response.headers_mut().insert(name, value);
         }
         HttpConnectorFuture::ready(Ok(response))
+    }
+}
+
+/// In how many seconds to look again, and why.
+#[track_caller]
+pub(crate) fn pending(answer: Result<Step, DeleteError>) -> (u64, String) {
+    match answer {
+        Ok(Step::Pending { look_again, note, .. }) => (look_again.as_secs(), note.into_owned()),
+        other => panic!("not pending: {other:?}"),
     }
 }
 
@@ -384,6 +398,13 @@ impl Bench {
             self.memo.clone_from(memo);
         }
         crate::steps_log::step(&self.resource.resource_type, &answer);
+        answer
+    }
+
+    /// One step in which every call of `script` comes.
+    pub(crate) async fn next(&mut self, script: Script) -> Result<Step, DeleteError> {
+        let answer = self.step(&script).await;
+        script.assert_done();
         answer
     }
 

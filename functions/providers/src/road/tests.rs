@@ -256,3 +256,60 @@ fn no_snapshot_is_lost_on_the_road_of_cloud_control() {
         assert!(!matches!(road(&row, &Options::default(), true), Ok(Road::CloudControl)), "{name}");
     }
 }
+
+/// The way of a row: its native step, Cloud Control, or the code of a refusal.
+fn way(name: &str, properties: serde_json::Value, made: ProvisionedBy, snapshot: bool) -> String {
+let mut bench = Bench::new(name, "id", properties);
+bench.resource.provisioned_by = made;
+bench.resource.snapshot = snapshot;
+match road(&bench.resource, &Options::default(), false) {
+    Ok(Road::Native(def)) => def.name.to_owned(),
+    Ok(Road::CloudControl) => "Cloud Control".to_owned(),
+    Ok(_) => "another road".to_owned(),
+    Err(error) => error.code,
+}
+}
+
+const BY_CLOUD_CONTROL: ProvisionedBy = ProvisionedBy::CloudControl;
+
+/// Contract 5.4: Cloud Control's delete takes no snapshot.
+#[test]
+fn a_row_of_cloud_control_whose_delete_takes_the_snapshot_is_refused() {
+for name in BY_THE_DELETE {
+    assert_eq!(way(name, json!({}), BY_CLOUD_CONTROL, true), Code::FinalSnapshotUnsupported.name());
+    assert_eq!(way(name, json!({}), ProvisionedBy::Sdk, true), **name);
+}
+for name in TAKES_SNAPSHOT.iter().filter(|name| !BY_THE_DELETE.contains(name)) {
+    for made in [BY_CLOUD_CONTROL, ProvisionedBy::Sdk] {
+        assert_eq!(way(name, json!({}), made, true), **name);
+    }
+}
+// A member gets none, whoever made it.
+let member = json!({ "DBClusterIdentifier": "shop" });
+assert_eq!(way("AWS::RDS::DBInstance", member, BY_CLOUD_CONTROL, true), "AWS::RDS::DBInstance");
+}
+
+/// Its handler would take a snapshot of its own; members of global clusters are left to it as cdkd leaves them.
+#[test]
+fn a_database_of_cloud_control_goes_the_native_way_without_a_snapshot() {
+let global = |value: serde_json::Value| json!({ "GlobalClusterIdentifier": value });
+for kind in ["DBCluster", "DBInstance"] {
+    let rds = format!("AWS::RDS::{kind}");
+    for properties in [json!({}), global(json!(null)), global(json!("world"))] {
+        assert_eq!(way(&rds, properties, BY_CLOUD_CONTROL, false), rds);
+    }
+    for properties in [global(json!({ "Ref": "World" })), global(json!("***")), global(json!("{{resolve:ssm:x}}"))] {
+        assert_eq!(way(&rds, properties, BY_CLOUD_CONTROL, false), "Cloud Control");
+    }
+    let neptune = format!("AWS::Neptune::{kind}");
+    assert_eq!(way(&neptune, json!({}), BY_CLOUD_CONTROL, false), neptune);
+    assert_eq!(way(&neptune, global(json!("world")), BY_CLOUD_CONTROL, false), "Cloud Control");
+    let docdb = format!("AWS::DocDB::{kind}");
+    assert_eq!(way(&docdb, json!({}), BY_CLOUD_CONTROL, false), "Cloud Control");
+    for name in [rds, neptune, docdb] {
+        assert_eq!(way(&name, global(json!({ "Ref": "World" })), ProvisionedBy::Sdk, false), name);
+    }
+}
+let cache = "AWS::ElastiCache::CacheCluster";
+assert_eq!(way(cache, json!({}), BY_CLOUD_CONTROL, false), "Cloud Control");
+}

@@ -16,7 +16,7 @@ mod cognito;
 pub(crate) mod custom_resource;
 mod dlm;
 mod dynamodb;
-mod ec2;
+pub(crate) mod ec2;
 mod ecr;
 mod ecs;
 mod efs;

@@ -49,6 +49,16 @@ async fn what_was_gone_before_is_said_to_be() {
     assert_eq!((result.outcome, result.already, result.code), (Outcome::Deleted, true, None));
 }
 
+/// Where a database's last state was saved goes into the report with it.
+#[tokio::test(start_paused = true)]
+async fn what_is_told_of_a_gone_resource_is_its_reason() {
+    let bench = bench();
+    bench.answers(Ok(Step::gone_with("final snapshot: orders-final-20251206-054640")));
+    let result = bench.step().await;
+    assert_eq!((result.outcome, result.already, result.code), (Outcome::Deleted, false, None));
+    assert_eq!(result.reason.as_deref(), Some("final snapshot: orders-final-20251206-054640"));
+}
+
 /// backing Lambda missing: deleted + warning.
 #[tokio::test(start_paused = true)]
 async fn a_custom_resource_whose_handler_is_gone_says_so() {

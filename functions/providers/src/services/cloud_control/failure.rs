@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ebb_core::{DeleteError, ErrorClass};
 
-use super::identifier::Identifier;
+use super::Asked;
 use super::memo::{Failing, Memo};
 use crate::Cx;
 use crate::call::CallError;
@@ -68,15 +68,18 @@ pub(super) enum Verdict {
     Final { error: DeleteError, gave_up: bool },
 }
 
-/// A failure of `code`, told with `message`, of a request about `id`.
-pub(super) fn judge(code: &str, message: &str, id: &Identifier, memo: Memo, cx: &Cx<'_>) -> Verdict {
+/// A failure of `code`, told with `message`, of a request.
+pub(super) fn judge(code: &str, message: &str, asked: &Asked<'_>, memo: Memo, cx: &Cx<'_>) -> Verdict {
     if code == "NotFound" {
         return Verdict::Gone;
     }
     if let Some(passing) = PASSING.iter().find(|(name, ..)| *name == code) {
         return again(code, message, passing, memo, cx);
     }
-    let call = CallError::inside(code, id.without_names(message));
+    let call = CallError::inside(code, asked.id.without_names(message));
+    if let Some(own) = asked.rules.retry.iter().find(|rule| matches(&call, rule.when)) {
+        return again(code, message, &(own.when, own.wait_s, own.wait_s, Until::Seconds(own.give_up_s)), memo, cx);
+    }
     let mut error = classify(&call, &TEXTS);
     error.message = message.to_owned();
     if let Some(service) = refused_by(message) {

@@ -85,25 +85,37 @@ fn spacing(looks: u32) -> Duration {
     Duration::from_millis(millis.min(10_000))
 }
 
+/// What is asked for: the row, its identifier, and the type's own rules for what its handler says.
+struct Asked<'a> {
+    r: &'a Resource,
+    id: Identifier,
+    rules: &'a Rules,
+}
+
 /// Delete and remember the token, or look at the request that the token names.
 pub(crate) async fn step(r: &Resource, cx: &Cx<'_>) -> StepResult {
+    step_under(&Rules::NONE, r, cx).await
+}
+
+/// The same, for a type with `rules` of its own for what its handler says.
+pub(crate) async fn step_under(rules: &Rules, r: &Resource, cx: &Cx<'_>) -> StepResult {
     let mut memo = Memo::of(cx);
     if let Some(failed) = memo.failed.clone() {
         return protection::putting_back(failed, memo, cx).await;
     }
-    let id = identifier::of(r, cx)?;
+    let asked = Asked { r, id: identifier::of(r, cx)?, rules };
     if let Some(token) = memo.token.clone() {
-        return look_at(r, &id, &token, memo, cx).await;
+        return look_at(&asked, &token, memo, cx).await;
     }
-    guard::region(r, &id.joined(), cx).await?;
+    guard::region(r, &asked.id.joined(), cx).await?;
     guard::data(r, cx).await?;
-    if let Some(step) = protection::switch_off(r, &id, &mut memo, cx).await? {
+    if let Some(step) = protection::switch_off(r, &asked.id, &mut memo, cx).await? {
         return Ok(step);
     }
     if r.resource_type == "AWS::EC2::Instance" && cx.run.options.remove_protection {
         ec2::allow_termination(r, cx).await?;
     }
-    delete(r, &id, memo, cx).await
+    delete(&asked, memo, cx).await
 }
 
 /// What would refuse: a protection that only this road knows, or whatever the native step would look at.
@@ -114,7 +126,8 @@ pub(crate) async fn look(r: &Resource, cx: &Cx<'_>) -> Result<Look, StepError> {
     }
 }
 
-async fn delete(r: &Resource, id: &Identifier, memo: Memo, cx: &Cx<'_>) -> StepResult {
+async fn delete(asked: &Asked<'_>, memo: Memo, cx: &Cx<'_>) -> StepResult {
+    let Asked { r, id, .. } = asked;
     cx.fence.check().await?;
     let client_token = cx.ctx.token(r, &format!("delete {}", memo.generation));
     let delete = cx.aws.cloudcontrol().delete_resource().type_name(&r.resource_type).identifier(id.sent());
@@ -124,13 +137,13 @@ async fn delete(r: &Resource, id: &Identifier, memo: Memo, cx: &Cx<'_>) -> StepR
             let token = event.request_token.clone();
             let token = token.ok_or_else(|| refused("Cloud Control answered without a request token"))?;
             let memo = memo.running(&token, cx);
-            read(r, id, &event, memo, cx).await
+            read(asked, &event, memo, cx).await
         }
         Err(call) if call.is(&["ConcurrentOperationException"]) => match running_delete(r, id, cx).await? {
             Some(token) => Ok(memo.running(&token, cx).pending(spacing(0), "another delete of it runs already: waiting for it")),
             None => Err(call.into()),
         },
-        Err(call) if call.is(JUDGED) => after_failure(r, id, (&call.code, &call.message), memo, cx).await,
+        Err(call) if call.is(JUDGED) => after_failure(asked, (&call.code, &call.message), memo, cx).await,
         Err(call) => Err(call.into()),
     }
 }
@@ -156,7 +169,7 @@ async fn running_delete(r: &Resource, id: &Identifier, cx: &Cx<'_>) -> Result<Op
     Ok(None)
 }
 
-async fn look_at(r: &Resource, id: &Identifier, token: &str, memo: Memo, cx: &Cx<'_>) -> StepResult {
+async fn look_at(asked: &Asked<'_>, token: &str, memo: Memo, cx: &Cx<'_>) -> StepResult {
     let status = cx.aws.cloudcontrol().get_resource_request_status().request_token(token).send().await;
     let event = match status {
         Ok(answer) => answer.progress_event,
@@ -165,7 +178,7 @@ async fn look_at(r: &Resource, id: &Identifier, token: &str, memo: Memo, cx: &Cx
         Err(error) => return Err(error.into()),
     };
     match event {
-        Some(event) => read(r, id, &event, Memo { looks: memo.looks + 1, ..memo }, cx).await,
+        Some(event) => read(asked, &event, Memo { looks: memo.looks + 1, ..memo }, cx).await,
         None => Ok(memo.anew().pending(spacing(0), "the request is not known any more: starting over")),
     }
 }
@@ -179,18 +192,18 @@ fn failure_of(code: &str, message: &str) -> DeleteError {
 }
 
 /// What a progress event says of the delete.
-async fn read(r: &Resource, id: &Identifier, event: &ProgressEvent, memo: Memo, cx: &Cx<'_>) -> StepResult {
+async fn read(asked: &Asked<'_>, event: &ProgressEvent, memo: Memo, cx: &Cx<'_>) -> StepResult {
     match event.operation_status {
         Some(OperationStatus::Success) => Ok(Step::DELETED),
         Some(OperationStatus::CancelComplete) => {
             let error = failure_of("CloudControl", "somebody cancelled the delete request");
-            protection::failed(r, id, error, memo, cx).await
+            protection::failed(asked.r, &asked.id, error, memo, cx).await
         }
         Some(OperationStatus::Failed) => {
             let code = event.error_code.as_ref().map_or("GeneralServiceException", HandlerErrorCode::as_str);
-            after_failure(r, id, (code, event.status_message().unwrap_or_default()), memo, cx).await
+            after_failure(asked, (code, event.status_message().unwrap_or_default()), memo, cx).await
         }
-        _ => Ok(running(r, event, &memo, cx)),
+        _ => Ok(running(asked.r, event, &memo, cx)),
     }
 }
 
@@ -208,12 +221,12 @@ fn running(r: &Resource, event: &ProgressEvent, memo: &Memo, cx: &Cx<'_>) -> Ste
     memo.pending(spacing(memo.looks).max(asked_for), "Cloud Control is deleting it")
 }
 
-async fn after_failure(r: &Resource, id: &Identifier, (code, message): (&str, &str), memo: Memo, cx: &Cx<'_>) -> StepResult {
-    match judge(code, message, id, memo.clone(), cx) {
+async fn after_failure(asked: &Asked<'_>, (code, message): (&str, &str), memo: Memo, cx: &Cx<'_>) -> StepResult {
+    match judge(code, message, asked, memo.clone(), cx) {
         Verdict::Gone => Ok(Step::ALREADY_GONE),
         Verdict::Again(memo, after) => Ok(memo.pending(after, format!("{code}: trying again"))),
         Verdict::Final { error, gave_up: true } => Err(error.into()),
-        Verdict::Final { error, gave_up: false } => protection::failed(r, id, error, memo, cx).await,
+        Verdict::Final { error, gave_up: false } => protection::failed(asked.r, &asked.id, error, memo, cx).await,
     }
 }
 

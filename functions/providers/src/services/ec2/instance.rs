@@ -5,12 +5,12 @@ use std::time::Duration;
 use aws_sdk_ec2::types::{AttributeBooleanValue, InstanceAttributeName, InstanceStateName};
 use ebb_core::{Code, DeleteError, ErrorClass, Look, Resource};
 
-use super::watch::{Seen, Watch};
 use crate::Cx;
 use crate::budget::protected;
 use crate::call::{CallError, CallResult, StepError, StepResult};
 use crate::classify::{Rules, retry};
 use crate::registry::TypeDef;
+use crate::watch::{Seen, Watch};
 
 pub(super) const INSTANCE: TypeDef = TypeDef {
     name: "AWS::EC2::Instance",

@@ -6,7 +6,7 @@ mod address;
 mod endpoint;
 mod flow_log;
 mod gateway;
-mod holders;
+pub(crate) mod holders;
 mod instance;
 pub(crate) mod interfaces;
 mod nat_gateway;
@@ -20,7 +20,6 @@ mod subnet;
 mod tests;
 mod volume;
 mod vpc;
-mod watch;
 
 use crate::call::{CallError, StepError};
 use crate::registry::TypeDef;

@@ -51,10 +51,8 @@ fn wait<T>(future: impl Future<Output = T>) -> T {
 /// When to look again, and why.
 #[track_caller]
 fn pending(answer: Result<Step, DeleteError>) -> (Duration, String) {
-    match answer {
-        Ok(Step::Pending { look_again, note, .. }) => (look_again, note.into_owned()),
-        other => panic!("not pending: {other:?}"),
-    }
+    let (seconds, note) = crate::testing::pending(answer);
+    (Duration::from_secs(seconds), note)
 }
 
 fn seconds(seconds: u64) -> Duration {
