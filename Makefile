@@ -47,6 +47,10 @@ test: setup binaries ## everything a change must pass: cargo test, the test bed'
 e2e: setup binaries ## end-to-end tests only; SUITE=stop runs tests/e2e/test_stop.py
 	$(PYTEST) -v $(if $(SUITE),tests/e2e/test_$(SUITE).py,tests/e2e)
 
+.PHONY: types
+types: setup ## every resource type: how it goes away, why, and what proves it; writes docs/supported-types.md
+	@$(PYTHON) tests/coverage
+
 .PHONY: chaos
 chaos: setup binaries ## teardowns with faults: throttling, kills, stops, a starved keeper, lost replies; ROUNDS=2 SEED=<a seed to replay>
 	@$(PYTHON) tests/chaos --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED)) $(SCENARIO)

@@ -21,6 +21,9 @@ mod registry;
 mod road;
 mod services;
 #[cfg(test)]
+mod steps_log;
+mod supported;
+#[cfg(test)]
 mod testing;
 mod watch;
 
@@ -38,6 +41,7 @@ pub use policies::policies;
 pub use registry::{TypeDef, types};
 pub use road::{Road, road};
 pub use services::{CLOUD_CONTROL_ACTIONS, CUSTOM_RESOURCE_ACTIONS};
+pub use supported::{Guard, Supported, page as supported_page, supported};
 
 /// What a step of a service file is given: the run's context, the clients of the resource's region, the state bucket.
 pub struct Cx<'a> {

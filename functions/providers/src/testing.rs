@@ -397,6 +397,7 @@ impl Bench {
         if let Ok(Step::Pending { memo, .. }) = &answer {
             self.memo.clone_from(memo);
         }
+        crate::steps_log::step(&self.resource.resource_type, &answer);
         answer
     }
 
@@ -409,7 +410,9 @@ impl Bench {
 
     /// One look against `script`.
     pub(crate) async fn look(&self, script: &Script) -> Result<Look, DeleteError> {
-        with_fence(self.fence.clone(), self.providers(script).look(&self.resource, &self.context())).await
+        let answer = with_fence(self.fence.clone(), self.providers(script).look(&self.resource, &self.context())).await;
+        crate::steps_log::look(&self.resource.resource_type, &answer);
+        answer
     }
 }
 
