@@ -10,8 +10,8 @@ pub(crate) fn step(resource_type: &str, answer: &Result<Step, DeleteError>) {
     write(
         resource_type,
         &match answer {
-            Ok(Step::Gone { already: false, .. }) => "deleted".to_owned(),
-            Ok(Step::Gone { already: true, .. }) => "already gone".to_owned(),
+            Ok(Step::Gone { already: false } | Step::GoneWith { .. }) => "deleted".to_owned(),
+            Ok(Step::Gone { already: true }) => "already gone".to_owned(),
             Ok(Step::Pending { .. }) => "pending".to_owned(),
             Ok(Step::Skipped { code, .. }) => format!("skipped {}", code.name()),
             Err(error) if error.class == ErrorClass::AlreadyGone => "already gone".to_owned(),
