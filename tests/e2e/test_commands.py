@@ -79,8 +79,8 @@ def test_the_app_is_deployed_used_and_removed_by_hand(tmp_path: Path) -> None:
 def commands(heading: str) -> list[str]:
     """The shell commands of a section of the README, as they stand there."""
     section = (ROOT / "README.md").read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    blocks = re.findall(r"^```\n(.*?)^```$", section, re.M | re.S)
-    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", section, re.M | re.S)
+    lines = [line for language, block in blocks if not language for line in block.replace("\\\n", " ").splitlines()]
     return [line for line in lines if not line.startswith("#")]
 
 
