@@ -47,6 +47,10 @@ test: setup binaries ## everything a change must pass: cargo test, the test bed'
 e2e: setup binaries ## end-to-end tests only; SUITE=stop runs tests/e2e/test_stop.py
 	$(PYTEST) -v $(if $(SUITE),tests/e2e/test_$(SUITE).py,tests/e2e)
 
+.PHONY: types
+types: setup ## every resource type: how it goes away, why, and what proves it; writes docs/supported-types.md
+	@$(PYTHON) tests/coverage
+
 .PHONY: chaos
 chaos: setup binaries ## teardowns with faults: throttling, kills, stops, a starved keeper, lost replies; ROUNDS=2 SEED=<a seed to replay>
 	@$(PYTHON) tests/chaos --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED)) $(SCENARIO)
@@ -60,9 +64,12 @@ soak: ## many lives of the whole system in a modelled world that fails in every 
 model: ## the lock, model-checked: every order of two runs, keeper, cdkd and operator
 	@cargo run --quiet --package ebb-tests --bin model
 
+PROFILE ?= dev
 .PHONY: bench
-bench: ## how close a teardown comes to its critical path, on the graphs of real stacks
-	@cargo run --quiet --package ebb-tests --bin bench
+bench: setup ## makespan, planner time, S3 requests, start of the functions: tables, and bench/*.json beside the builds; PROFILE=release
+	@cargo run --quiet --profile $(PROFILE) --package ebb-tests --bin bench
+	@cargo build --quiet --profile $(PROFILE) --package ebb-tests --bin bare
+	@$(PYTHON) tests/start "$(CARGO_TARGET_DIR)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))"
 
 .PHONY: mutants
 mutants: setup ## rules of a teardown broken on purpose, one by one: a test must notice each; ONLY=<names from tests/mutants/mutants.toml>

@@ -19,7 +19,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from .clients import make_client
+from .clients import ON_STRICT, make_client
 from .deploy import deploy
 from .mirror import mirror
 
@@ -110,7 +110,7 @@ class Bed:
 
     def look(self, service: str, region: str = REGION) -> Any:
         """A client past the front door: what tests look with, whatever failures are planted."""
-        endpoint = self.strict_endpoint if service == "stepfunctions" and self.strict_endpoint else self.emulator
+        endpoint = self.strict_endpoint if service in ON_STRICT and self.strict_endpoint else self.emulator
         key = (service, region, endpoint)
         if key not in self._clients:
             self._clients[key] = make_client(service, endpoint, region=region)

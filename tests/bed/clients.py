@@ -8,6 +8,9 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
+# Services that the emulator lacks and the strict engine's server has. Only state machines are always its.
+ON_STRICT = frozenset({"application-autoscaling", "codecommit", "fsx", "redshift", "s3vectors", "stepfunctions"})
+
 _create = threading.Lock()  # boto3's default session may not be shared while it creates a client
 
 
@@ -16,6 +19,7 @@ def make_client(service: str, endpoint: str, *, key: str = "test", region: str =
     settings = Config(
         retries={"total_max_attempts": 1},
         s3={"addressing_style": "path"},
+        s3_disable_express_session_auth=True,
         max_pool_connections=256,
         user_agent_extra=agent,
         **config,
@@ -39,7 +43,7 @@ class Clients:
     def get(self, service: str, key: str, region: str, endpoint: str = "", agent: str = "") -> Any:
         """A client for `service` as the account that owns the access key `key`."""
         if not endpoint:
-            endpoint = self.strict if service == "stepfunctions" and self.strict else self.emulator
+            endpoint = self.strict if service in ON_STRICT and self.strict else self.emulator
         account = self.account(key)
         known = (service, account, region, endpoint, agent)
         with self._lock:

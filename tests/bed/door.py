@@ -1,8 +1,8 @@
 """The front door: one address for everything, which makes the emulator honest where it is not.
 
 A request is read (wire), may meet a planted failure (faults), may be refused as AWS refuses it (rules), is answered here when it
-is for Cloud Control, and else goes to the emulator or, for Step Functions, to the strict engine. Calls that change something are
-noted (journal). The door's own pages are under `/_bed/`:
+is for Cloud Control, and else goes to the emulator or, for Step Functions and the services that the emulator lacks, to the strict
+engine. Calls that change something are noted (journal). The door's own pages are under `/_bed/`:
 
     GET /_bed/journal[?since=N]     POST /_bed/faults [rules]    DELETE /_bed/faults    GET /_bed/fired
     POST /_bed/reset                POST /_bed/config {"cloudcontrol_seconds": 0.4}    GET /_bed/health
@@ -21,10 +21,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from . import rules
-from .clients import Clients
+from .clients import ON_STRICT, Clients
 from .cloudcontrol import CloudControl
 from .faults import Faults
 from .journal import Journal
+from .mend import mend
 from .wire import Call, Reply, error_reply, json_reply
 
 _HOP_BY_HOP = {"expect", "connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade", "proxy-connection"}
@@ -103,12 +104,12 @@ class Door:
         if call.service == "cloudcontrol" and call.protocol == "json":
             return json_reply(self.cloudcontrol.answer(call))
         rules.check(self.clients, call, self.book)
-        reply = rules.answer(self.clients, call, self.book) or self._forward(call)
+        reply = rules.answer(self.clients, call, self.book) or mend(call.service, self._forward(call))
         rules.watch(self.clients, call, reply, self.book)
         return reply
 
     def _forward(self, call: Call) -> Reply:
-        if call.service != "stepfunctions" or not self.clients.strict:
+        if call.service not in ON_STRICT or not self.clients.strict:
             return self._send(call, self.clients.emulator)
         reply = self._send(call, self.clients.strict)
         if reply.error_code == "ExecutionDoesNotExist":  # perhaps a schedule started it, in the emulator's own engine

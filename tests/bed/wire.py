@@ -22,6 +22,7 @@ import cbor2
 # Signing names that differ from boto3's names of the services.
 _NAMES = {
     "monitoring": "cloudwatch",
+    "s3express": "s3",
     "elasticloadbalancing": "elbv2",
     "states": "stepfunctions",
     "cloudcontrolapi": "cloudcontrol",
@@ -35,7 +36,7 @@ _NAMES = {
 # Actions that change nothing: the journal leaves them out.
 _READS = re.compile(
     r"^(Get|List|Describe|Head|BatchGet|Query|Scan|Lookup|Search|Check|Simulate|Filter|Select|Validate|Test|"
-    r"GenerateCredentialReport|Estimate|Preview|Detect)"
+    r"GenerateCredentialReport|Estimate|Preview|Detect|CreateSession$)"
 )
 _CREDENTIAL = re.compile(r"Credential=([^/]+)/\d+/([^/]+)/([^/]+)/")
 

@@ -17,6 +17,13 @@ ARTIFACTS = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug"
 ACCOUNT = "000000000000"
 REGION = "us-east-1"
 STATE_BUCKET = f"cdkd-state-{ACCOUNT}"
+# Actions that the emulator asks for by another name than IAM's: the app has those that AWS asks for.
+MISNAMED = {
+    "budgets:DeleteBudget": "budgets:ModifyBudget",
+    "lambda:CreateFunctionUrlConfig": "lambda:DeleteFunctionUrlConfig",
+    "lambda:ListEventSourceMappings": "lambda:GetEventSourceMapping",
+    "s3tables:GetNamespace": "s3tables:ListNamespaces",
+}
 FUNCTIONS = ("ebb-planner", "ebb-worker", "ebb-lock-keeper", "ebb-finalizer")
 
 
@@ -32,6 +39,14 @@ class App:
         """Deploy on `bed`, state bucket included; by default no parameter is given at all, as after a plain `make deploy`."""
         seed.state_bucket(bed)
         return App(bed, bed.deploy(ROOT / "infra/template.yaml", parameters, ARTIFACTS))
+
+    @staticmethod
+    def with_its_own_rights(bed: Bed, **parameters: str) -> App:
+        """Deploy on a bed that evaluates policies, with what `MISNAMED` lists and no other right more than a plain deployment's."""
+        statement = {"Effect": "Allow", "Action": sorted(MISNAMED), "Resource": "*"}
+        document = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+        extra = bed.client("iam").create_policy(PolicyName="extra", PolicyDocument=document)["Policy"]["Arn"]
+        return App.deployed(bed, ExtraDeletePolicyArn=extra, **parameters)
 
     # ---- teardowns
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,13 @@ from app import App
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What waits for minutes is looked at last."""
     items.sort(key=lambda item: item.path.name == "test_stop.py")
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """How many types went away, when they were asked to."""
+    went = [report for report in terminalreporter.stats.get("passed", []) if report.when == "call" and "::test_it_goes[" in report.nodeid]
+    if went:
+        terminalreporter.write_line(f"{len(went)} types went away on the emulator")
 
 
 @pytest.fixture(scope="session", autouse=True)

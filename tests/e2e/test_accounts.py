@@ -23,12 +23,7 @@ STATE = f"cdkd-state-{OTHER}"
 @pytest.fixture(scope="module")
 def strict_rights() -> Iterator[App]:
     with Bed(iam=True) as bed:
-        # Two actions that the emulator knows by a wrong name: it takes DeleteFunctionUrlConfig and GetEventSourceMapping, which the
-        # app has, for these.
-        statement = {"Effect": "Allow", "Action": ["lambda:CreateFunctionUrlConfig", "lambda:ListEventSourceMappings"], "Resource": "*"}
-        document = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
-        extra = bed.client("iam").create_policy(PolicyName="extra", PolicyDocument=document)["Policy"]["Arn"]
-        yield App.deployed(bed, AllowedTargetRoles=ROLE, ExtraDeletePolicyArn=extra)
+        yield App.with_its_own_rights(bed, AllowedTargetRoles=ROLE)
 
 
 class Elsewhere(seed.StackBuilder):

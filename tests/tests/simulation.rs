@@ -1,5 +1,6 @@
 //! The whole system under faults: thousands of seeds, each a run in a world of its own. `soak` lives more of them.
 
+use ebb_tests::bench::{corpus, graphs, lock};
 use ebb_tests::sim::invariants::Invariant;
 use ebb_tests::sim::log::Trace;
 use ebb_tests::sim::regressions::REGRESSIONS;
@@ -112,4 +113,26 @@ fn a_step_that_breaks_its_promise_is_found() {
         });
         assert!(found, "{sabotage:?} does not break {broken:?}");
     }
+}
+
+/// How close teardowns of real stacks come to their critical path, and what they cost. The bounds leave a little room over
+/// what `make bench` measures; docs/performance.md says why some are not the targets themselves.
+#[test]
+fn the_schedule_is_good() {
+    let measured = corpus::measure(&graphs::constructs().unwrap(), 2).unwrap();
+    assert_eq!(measured.teardowns, 506);
+    assert!(measured.ebb_over_critical <= 1.04, "{measured:#?}");
+    assert!(measured.won_within_5_percent_over_30s >= 0.92, "{measured:#?}");
+    assert!(measured.worst_tenth_of_levels >= 1.3, "{measured:#?}");
+    assert!(measured.small_behind_p50_ms <= 3_000 && measured.small_behind_p90_ms <= 5_000, "{measured:#?}");
+    assert!(measured.transitions_per_resource <= 8.0, "{measured:#?}");
+    assert!(measured.usd_per_100_resources <= 0.024, "{measured:#?}");
+}
+
+/// What a wave asks of the bucket: lock, record, and one write of each.
+#[test]
+fn a_wave_takes_four_requests() {
+    let measured = lock::measure().unwrap();
+    assert!(measured.wave_warm <= 4 && measured.wave_cold <= 5, "{measured:#?}");
+    assert_eq!((measured.idle_writes, measured.lists), (0, 0), "{measured:#?}");
 }

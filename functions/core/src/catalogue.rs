@@ -3,6 +3,9 @@
 
 use std::time::Duration;
 
+use crate::Millis;
+use crate::state::Row;
+
 /// One type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Entry {
@@ -16,12 +19,59 @@ pub struct Entry {
     pub deadline_min: u64,
     /// Whether its protection or data guard can be looked at before the first delete.
     pub looked_at: bool,
+    /// How many deletes an account's quota lets begin.
+    pub pace: Option<Pace>,
+}
+
+/// A quota of an account: so many deletes begin within so much time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// What shares the quota.
+    pub key: &'static str,
+    /// Deletes.
+    pub most: usize,
+    /// Milliseconds.
+    pub per_ms: Millis,
 }
 
 impl Entry {
     /// The typical time to gone.
     pub fn typical(&self) -> Duration {
         Duration::from_secs_f64(self.p50_s)
+    }
+
+    /// Seconds until it is gone with that chance, when it is not gone after `elapsed` seconds. Times are taken for
+    /// log-logistic through both percentiles: the tail is long, and all that is asked of it can be written down.
+    pub fn left(&self, elapsed: f64, chance: f64) -> f64 {
+        if self.p50_s <= 0.0 {
+            return 0.0;
+        }
+        let odds = (1.0 + self.odds(elapsed)) / (1.0 - chance.min(0.999)) - 1.0;
+        (self.p50_s * odds.powf(1.0 / self.steepness()) - elapsed).max(0.0)
+    }
+
+    /// How likely it is to go in the next second, when it is not gone after `elapsed`.
+    pub fn hazard(&self, elapsed: f64) -> f64 {
+        let odds = self.odds(elapsed);
+        self.steepness() / elapsed.max(0.1) * odds / (1.0 + odds)
+    }
+
+    /// Odds that it is gone within `elapsed` seconds.
+    fn odds(&self, elapsed: f64) -> f64 {
+        if self.p50_s <= 0.0 {
+            return f64::MAX;
+        }
+        (elapsed.max(0.0) / self.p50_s).powf(self.steepness())
+    }
+
+    /// Nine to one at the ninetieth percentile, one to one at the fiftieth.
+    fn steepness(&self) -> f64 {
+        9f64.ln() / (self.p90_s / self.p50_s).max(1.1).ln()
+    }
+
+    /// Whether the table does not know the type.
+    pub fn is_unknown(&self) -> bool {
+        self.resource_type.is_empty()
     }
 
     /// When to give up (cdkd: 30 minutes, more for slow types).
@@ -33,10 +83,15 @@ impl Entry {
     const fn looked_at(self) -> Self {
         Entry { looked_at: true, ..self }
     }
+
+    /// Its deletes begin at that pace.
+    const fn paced(self, pace: Pace) -> Self {
+        Entry { pace: Some(pace), ..self }
+    }
 }
 
 const fn entry(resource_type: &'static str, p50_s: f64, p90_s: f64, deadline_min: u64) -> Entry {
-    Entry { resource_type, p50_s, p90_s, deadline_min, looked_at: false }
+    Entry { resource_type, p50_s, p90_s, deadline_min, looked_at: false, pace: None }
 }
 
 /// Every type that is known, sorted by name.
@@ -44,8 +99,17 @@ pub fn entries() -> &'static [Entry] {
     TABLE
 }
 
-/// A type that the table does not know: Cloud Control, a few seconds.
-const UNKNOWN: Entry = entry("", 5.0, 15.0, 30);
+/// Quotas of API Gateway for control plane operations.
+const REST_APIS: Pace = Pace { key: "DeleteRestApi", most: 1, per_ms: 30_000 };
+const API_ACCOUNT: Pace = Pace { key: "UpdateAccount", most: 1, per_ms: 20_000 };
+const API_RESOURCES: Pace = Pace { key: "DeleteResource", most: 5, per_ms: 1_000 };
+/// Route 53 takes five requests a second from an account; a record's delete reads the zone and changes it.
+const RECORD_SETS: Pace = Pace { key: "ChangeResourceRecordSets", most: 2, per_ms: 1_000 };
+
+/// A type that the table does not know: Cloud Control, a few seconds. The look says whether anything can delete it at all.
+const UNKNOWN: Entry = entry("", 5.0, 15.0, 30).looked_at();
+/// A row that is not deleted by itself.
+pub(crate) const NOTHING: Entry = entry("", 0.0, 0.0, 30);
 /// Every `Custom::…` type.
 const CUSTOM: &str = "Custom::*";
 
@@ -59,12 +123,18 @@ pub fn lookup(resource_type: &str, in_vpc: bool) -> Entry {
     find(name).unwrap_or(UNKNOWN)
 }
 
+/// What is known of a row's type.
+pub fn of(row: &Row) -> Entry {
+    lookup(&row.resource_type, row.properties.contains_key("VpcConfig"))
+}
+
 /// Sorted by type. Seconds are estimates of practice for small resources in one region. Minutes of a custom resource: three
-/// deliveries, each with an hour to answer; of a function and its versions: the replicas of Lambda@Edge.
+/// deliveries, each with an hour to answer; of a volume, a Redshift cluster and a replication group: an hour for the final
+/// snapshot besides; of a function and its versions: the replicas of Lambda@Edge.
 #[rustfmt::skip]
 static TABLE: &[Entry] = &[
-    entry("AWS::AmazonMQ::Broker", 240.0, 600.0, 30),
-    entry("AWS::ApiGateway::Account", 1.0, 20.0, 30),
+    entry("AWS::AmazonMQ::Broker", 240.0, 600.0, 60),
+    entry("AWS::ApiGateway::Account", 1.0, 20.0, 30).paced(API_ACCOUNT),
     entry("AWS::ApiGateway::ApiKey", 3.0, 8.0, 30),
     entry("AWS::ApiGateway::Authorizer", 1.0, 5.0, 30),
     entry("AWS::ApiGateway::BasePathMapping", 3.0, 8.0, 30),
@@ -74,8 +144,8 @@ static TABLE: &[Entry] = &[
     entry("AWS::ApiGateway::Method", 1.0, 8.0, 30),
     entry("AWS::ApiGateway::Model", 3.0, 8.0, 30),
     entry("AWS::ApiGateway::RequestValidator", 3.0, 8.0, 30),
-    entry("AWS::ApiGateway::Resource", 1.0, 10.0, 30),
-    entry("AWS::ApiGateway::RestApi", 5.0, 120.0, 30),
+    entry("AWS::ApiGateway::Resource", 1.0, 10.0, 30).paced(API_RESOURCES),
+    entry("AWS::ApiGateway::RestApi", 5.0, 120.0, 30).paced(REST_APIS),
     entry("AWS::ApiGateway::Stage", 1.0, 6.0, 30),
     entry("AWS::ApiGateway::UsagePlan", 3.0, 8.0, 30),
     entry("AWS::ApiGatewayV2::Api", 1.0, 3.0, 30),
@@ -98,7 +168,7 @@ static TABLE: &[Entry] = &[
     entry("AWS::ApplicationAutoScaling::ScalingPolicy", 3.0, 8.0, 30),
     entry("AWS::Athena::NamedQuery", 3.0, 6.0, 30),
     entry("AWS::Athena::WorkGroup", 3.0, 10.0, 30),
-    entry("AWS::AutoScaling::AutoScalingGroup", 120.0, 300.0, 30),
+    entry("AWS::AutoScaling::AutoScalingGroup", 120.0, 300.0, 30).looked_at(),
     entry("AWS::AutoScaling::LaunchConfiguration", 3.0, 6.0, 30),
     entry("AWS::AutoScaling::LifecycleHook", 3.0, 6.0, 30),
     entry("AWS::AutoScaling::ScalingPolicy", 3.0, 6.0, 30),
@@ -152,10 +222,11 @@ static TABLE: &[Entry] = &[
     entry("AWS::Config::ConfigRule", 10.0, 40.0, 30),
     entry("AWS::DLM::LifecyclePolicy", 1.0, 2.0, 30),
     entry("AWS::DMS::ReplicationConfig", 60.0, 300.0, 30),
-    entry("AWS::DSQL::Cluster", 30.0, 120.0, 30),
-    entry("AWS::DocDB::DBCluster", 180.0, 600.0, 60),
+    entry("AWS::DSQL::Cluster", 30.0, 120.0, 30).looked_at(),
+    entry("AWS::DocDB::DBCluster", 180.0, 600.0, 60).looked_at(),
     entry("AWS::DocDB::DBInstance", 360.0, 780.0, 60),
     entry("AWS::DocDB::DBSubnetGroup", 1.0, 5.0, 30),
+    entry("AWS::DocDB::GlobalCluster", 30.0, 120.0, 30).looked_at(),
     entry("AWS::DynamoDB::GlobalTable", 180.0, 600.0, 30).looked_at(),
     entry("AWS::DynamoDB::Table", 10.0, 35.0, 30).looked_at(),
     entry("AWS::EC2::EIP", 2.0, 20.0, 30),
@@ -188,7 +259,7 @@ static TABLE: &[Entry] = &[
     entry("AWS::EC2::VPNGateway", 10.0, 40.0, 30),
     entry("AWS::EC2::Volume", 5.0, 20.0, 75),
     entry("AWS::EC2::VolumeAttachment", 10.0, 40.0, 30),
-    entry("AWS::ECR::Repository", 1.0, 8.0, 30),
+    entry("AWS::ECR::Repository", 1.0, 8.0, 30).looked_at(),
     entry("AWS::ECS::CapacityProvider", 15.0, 90.0, 30),
     entry("AWS::ECS::Cluster", 2.0, 30.0, 30),
     entry("AWS::ECS::ClusterCapacityProviderAssociations", 10.0, 40.0, 30),
@@ -198,21 +269,21 @@ static TABLE: &[Entry] = &[
     entry("AWS::EFS::FileSystem", 3.0, 30.0, 30),
     entry("AWS::EFS::MountTarget", 45.0, 100.0, 30),
     entry("AWS::EKS::Addon", 30.0, 120.0, 30),
-    entry("AWS::EKS::Cluster", 540.0, 840.0, 30),
+    entry("AWS::EKS::Cluster", 540.0, 840.0, 30).looked_at(),
     entry("AWS::EKS::FargateProfile", 120.0, 300.0, 30),
     entry("AWS::EKS::Nodegroup", 240.0, 480.0, 30),
-    entry("AWS::EMR::Cluster", 420.0, 720.0, 60),
+    entry("AWS::EMR::Cluster", 420.0, 720.0, 60).looked_at(),
     entry("AWS::EMR::InstanceFleetConfig", 1.0, 2.0, 60),
     entry("AWS::EMR::InstanceGroupConfig", 1.0, 2.0, 60),
     entry("AWS::ElastiCache::CacheCluster", 300.0, 720.0, 60),
     entry("AWS::ElastiCache::ParameterGroup", 3.0, 8.0, 30),
-    entry("AWS::ElastiCache::ReplicationGroup", 420.0, 900.0, 60),
+    entry("AWS::ElastiCache::ReplicationGroup", 420.0, 900.0, 120),
     entry("AWS::ElastiCache::ServerlessCache", 180.0, 480.0, 30),
     entry("AWS::ElastiCache::SubnetGroup", 1.0, 5.0, 30),
     entry("AWS::ElasticLoadBalancing::LoadBalancer", 5.0, 20.0, 30),
     entry("AWS::ElasticLoadBalancingV2::Listener", 1.0, 3.0, 30),
     entry("AWS::ElasticLoadBalancingV2::ListenerRule", 3.0, 6.0, 30),
-    entry("AWS::ElasticLoadBalancingV2::LoadBalancer", 3.0, 10.0, 30),
+    entry("AWS::ElasticLoadBalancingV2::LoadBalancer", 3.0, 10.0, 30).looked_at(),
     entry("AWS::ElasticLoadBalancingV2::TargetGroup", 1.0, 15.0, 30),
     entry("AWS::Events::ApiDestination", 3.0, 8.0, 30),
     entry("AWS::Events::Archive", 3.0, 10.0, 30),
@@ -264,42 +335,43 @@ static TABLE: &[Entry] = &[
     entry("AWS::Logs::QueryDefinition", 3.0, 6.0, 30),
     entry("AWS::Logs::ResourcePolicy", 3.0, 6.0, 30),
     entry("AWS::Logs::SubscriptionFilter", 3.0, 6.0, 30),
-    entry("AWS::MSK::Cluster", 300.0, 900.0, 30),
-    entry("AWS::MSK::ServerlessCluster", 240.0, 600.0, 30),
-    entry("AWS::Neptune::DBCluster", 180.0, 600.0, 60),
-    entry("AWS::Neptune::DBInstance", 360.0, 780.0, 60),
+    entry("AWS::MSK::Cluster", 300.0, 900.0, 60),
+    entry("AWS::MSK::ServerlessCluster", 240.0, 600.0, 60),
+    entry("AWS::Neptune::DBCluster", 180.0, 600.0, 60).looked_at(),
+    entry("AWS::Neptune::DBInstance", 360.0, 780.0, 60).looked_at(),
     entry("AWS::Neptune::DBSubnetGroup", 1.0, 5.0, 30),
-    entry("AWS::NeptuneGraph::Graph", 120.0, 300.0, 30),
-    entry("AWS::NetworkFirewall::Firewall", 300.0, 600.0, 30),
+    entry("AWS::NeptuneGraph::Graph", 120.0, 300.0, 60).looked_at(),
+    entry("AWS::NetworkFirewall::Firewall", 300.0, 600.0, 60),
     entry("AWS::OpenSearchService::Domain", 1080.0, 1800.0, 60),
     entry("AWS::Pipes::Pipe", 30.0, 90.0, 30),
     entry("AWS::QLDB::Ledger", 60.0, 120.0, 30),
-    entry("AWS::RDS::DBCluster", 240.0, 600.0, 60),
+    entry("AWS::RDS::DBCluster", 240.0, 600.0, 60).looked_at(),
     entry("AWS::RDS::DBClusterParameterGroup", 3.0, 10.0, 30),
-    entry("AWS::RDS::DBInstance", 360.0, 900.0, 60),
+    entry("AWS::RDS::DBInstance", 360.0, 900.0, 60).looked_at(),
     entry("AWS::RDS::DBParameterGroup", 3.0, 10.0, 30),
     entry("AWS::RDS::DBProxy", 60.0, 240.0, 30),
     entry("AWS::RDS::DBProxyEndpoint", 60.0, 240.0, 30),
     entry("AWS::RDS::DBProxyTargetGroup", 2.0, 5.0, 30),
     entry("AWS::RDS::DBSubnetGroup", 1.0, 5.0, 30),
-    entry("AWS::RDS::GlobalCluster", 30.0, 120.0, 30),
+    entry("AWS::RDS::GlobalCluster", 30.0, 120.0, 30).looked_at(),
     entry("AWS::RDS::OptionGroup", 3.0, 10.0, 30),
-    entry("AWS::Redshift::Cluster", 360.0, 900.0, 60),
+    entry("AWS::Redshift::Cluster", 360.0, 900.0, 140),
     entry("AWS::Route53::HealthCheck", 3.0, 8.0, 30),
     entry("AWS::Route53::HostedZone", 2.0, 5.0, 30).looked_at(),
-    entry("AWS::Route53::RecordSet", 2.0, 8.0, 30),
+    entry("AWS::Route53::RecordSet", 2.0, 8.0, 30).paced(RECORD_SETS),
     entry("AWS::Route53Resolver::ResolverEndpoint", 90.0, 240.0, 30),
     entry("AWS::Route53Resolver::ResolverRule", 5.0, 20.0, 30),
     entry("AWS::S3::AccessPoint", 3.0, 8.0, 30),
     entry("AWS::S3::Bucket", 1.0, 20.0, 30).looked_at(),
     entry("AWS::S3::BucketPolicy", 1.0, 2.0, 30),
-    entry("AWS::S3Express::DirectoryBucket", 2.0, 15.0, 30),
+    entry("AWS::S3Express::DirectoryBucket", 2.0, 15.0, 30).looked_at(),
     entry("AWS::S3Tables::Namespace", 1.0, 3.0, 30),
     entry("AWS::S3Tables::Table", 2.0, 6.0, 30),
     entry("AWS::S3Tables::TableBucket", 3.0, 20.0, 30),
     entry("AWS::S3Vectors::VectorBucket", 2.0, 10.0, 30),
     entry("AWS::SES::ConfigurationSet", 3.0, 8.0, 30),
     entry("AWS::SES::EmailIdentity", 3.0, 8.0, 30),
+    entry("AWS::SMSVOICE::ProtectConfiguration", 3.0, 8.0, 30).looked_at(),
     entry("AWS::SNS::Subscription", 1.0, 2.0, 30),
     entry("AWS::SNS::Topic", 1.0, 2.0, 30),
     entry("AWS::SNS::TopicPolicy", 1.0, 2.0, 30),
@@ -309,7 +381,7 @@ static TABLE: &[Entry] = &[
     entry("AWS::SSM::Document", 5.0, 12.0, 30),
     entry("AWS::SSM::MaintenanceWindow", 3.0, 8.0, 30),
     entry("AWS::SSM::Parameter", 1.0, 5.0, 30),
-    entry("AWS::SageMaker::Domain", 240.0, 600.0, 30),
+    entry("AWS::SageMaker::Domain", 240.0, 600.0, 60),
     entry("AWS::SageMaker::Endpoint", 15.0, 60.0, 30),
     entry("AWS::SageMaker::Model", 3.0, 8.0, 30),
     entry("AWS::Scheduler::Schedule", 1.0, 2.0, 30),
@@ -325,6 +397,7 @@ static TABLE: &[Entry] = &[
     entry("AWS::StepFunctions::StateMachine", 1.0, 30.0, 30),
     entry("AWS::Synthetics::Canary", 20.0, 90.0, 30),
     entry("AWS::Transfer::Server", 20.0, 120.0, 30),
+    entry("AWS::VerifiedPermissions::PolicyStore", 3.0, 8.0, 30).looked_at(),
     entry("AWS::VpcLattice::Service", 5.0, 20.0, 30),
     entry("AWS::WAFv2::IPSet", 3.0, 15.0, 30),
     entry("AWS::WAFv2::LoggingConfiguration", 3.0, 10.0, 30),
@@ -343,6 +416,25 @@ mod tests {
     fn the_table_is_sorted_and_unique() {
         assert!(TABLE.windows(2).all(|w| w[0].resource_type < w[1].resource_type));
         assert!(TABLE.iter().all(|e| e.p50_s <= e.p90_s));
+    }
+
+    // The curve goes through both percentiles, and what lasts is expected to last.
+    #[test]
+    fn times_left_follow_the_percentiles() {
+        for entry in TABLE.iter().filter(|e| e.p50_s > 0.0) {
+            let (p50, p90) = (entry.left(0.0, 0.5), entry.left(0.0, 0.9));
+            assert!((p50 - entry.p50_s).abs() < 1e-6 * p50, "{} {p50}", entry.resource_type);
+            assert!((p90 - entry.p90_s.max(entry.p50_s * 1.1)).abs() < 1e-6 * p90, "{} {p90}", entry.resource_type);
+            assert!(
+                (entry.left(p50, 0.8) - (p90 - p50)).abs() < 1e-6 * p90,
+                "of those left at p50, four in five are gone at p90"
+            );
+            assert!(entry.left(10.0 * p90, 0.5) > entry.left(p90, 0.5), "{}", entry.resource_type);
+        }
+        assert_eq!(NOTHING.left(0.0, 0.9), 0.0);
+        // The hazard is what the curve loses.
+        let nat = lookup("AWS::EC2::NatGateway", false);
+        assert!((nat.left(90.0, nat.hazard(90.0) * 0.01) - 0.01).abs() < 1e-4);
     }
 
     #[test]

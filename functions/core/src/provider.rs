@@ -106,6 +106,11 @@ impl Resource {
         is_true(self.properties.get(property))
     }
 
+    /// Whether this is a database instance of a cluster: its data is the cluster's.
+    pub fn is_cluster_member(&self) -> bool {
+        names_cluster(&self.properties)
+    }
+
     /// The value of a recorded tag. `Tags` may be a list of `{Key, Value}` or a map.
     pub fn tag(&self, key: &str) -> Option<&Value> {
         match self.properties.get("Tags") {
@@ -118,6 +123,12 @@ impl Resource {
             _ => None,
         }
     }
+}
+
+/// Whether the recorded properties of a database instance name a cluster.
+pub fn names_cluster(properties: &Map<String, Value>) -> bool {
+    !matches!(properties.get("DBClusterIdentifier"), None | Some(Value::Null))
+        && properties.get("DBClusterIdentifier").and_then(Value::as_str) != Some("")
 }
 
 /// `true` or `"true"`.
@@ -142,6 +153,8 @@ pub struct Masked {
 pub enum Step {
     /// It is gone; `already` when this step found it so.
     Gone { already: bool },
+    /// It is gone, and the report is to say something of it: where its last state was saved.
+    GoneWith { note: Cow<'static, str> },
     /// It is on its way: look again after `look_again`. `memo` replaces the one the step was given; `None` keeps it.
     Pending { look_again: Duration, note: Cow<'static, str>, memo: Option<Value> },
     /// No call could address it, or it could not be proven deleted; the record stays.
@@ -153,6 +166,11 @@ impl Step {
     pub const DELETED: Step = Step::Gone { already: false };
     /// Found gone.
     pub const ALREADY_GONE: Step = Step::Gone { already: true };
+
+    /// Gone, with something to tell.
+    pub fn gone_with(note: impl Into<Cow<'static, str>>) -> Step {
+        Step::GoneWith { note: note.into() }
+    }
 
     /// Look again later, with the same memo.
     pub fn pending(look_again: Duration, note: impl Into<Cow<'static, str>>) -> Step {

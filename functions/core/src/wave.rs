@@ -45,6 +45,9 @@ pub struct Item {
     /// What the step before asked to be told.
     #[serde(default)]
     pub memo: Option<Value>,
+    /// How long the step may wait for its delete, in milliseconds, before it answers that it is pending.
+    #[serde(default)]
+    pub patience_ms: Millis,
 }
 
 /// What one step came to. At most [`StepResult::MAX_BYTES`] as JSON, so that a wave of 100 fits a state's payload.

@@ -36,6 +36,11 @@ pub fn split(memo: Option<&Value>) -> (Option<Value>, Option<Ongoing>) {
     }
 }
 
+/// The code of the error that a pending step waits out, from its memo.
+pub fn waited_out(memo: Option<&Value>) -> Option<String> {
+    split(memo).1.map(|ongoing| ongoing.code)
+}
+
 fn join(step: Option<Value>, error: Option<Ongoing>) -> Option<Value> {
     if step.is_none() && error.is_none() {
         return None;

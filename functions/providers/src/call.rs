@@ -56,6 +56,11 @@ impl StepError {
         StepError::Skip { code: Code::MissingAddress, reason: format!("no {property} in state: no delete issued") }
     }
 
+    /// Final, under the code that the service has for it.
+    pub fn terminal(code: &str, message: impl Into<String>) -> Self {
+        StepError::Ours(DeleteError { class: ErrorClass::Terminal, code: code.into(), message: message.into(), request_id: None })
+    }
+
     /// The AWS code, if a call failed.
     pub fn aws_code(&self) -> Option<&str> {
         match self {
@@ -185,6 +190,9 @@ pub trait CallResult<T> {
 
     /// The call is about another resource than the one that goes away.
     fn about_other(self) -> Result<T, StepError>;
+
+    /// `Ok(None)` when the call failed: what follows works, or fails, without it. A shut fence stops the step all the same.
+    fn best_effort(self) -> Result<Option<T>, StepError>;
 }
 
 impl<T, E> CallResult<T> for Result<T, SdkError<E, HttpResponse>>
@@ -201,5 +209,16 @@ where
 
     fn about_other(self) -> Result<T, StepError> {
         self.map_err(|error| StepError::Call(CallError { about_other: true, ..error.into() }))
+    }
+
+    fn best_effort(self) -> Result<Option<T>, StepError> {
+        match self.map_err(CallError::from) {
+            Ok(answer) => Ok(Some(answer)),
+            Err(call) if call.fence_shut => Err(call.into()),
+            Err(call) => {
+                tracing::warn!(code = call.code, "a call before the delete failed: going on without it");
+                Ok(None)
+            }
+        }
     }
 }

@@ -88,22 +88,43 @@ const CREDENTIALS: &[&str] = &[
     "UnrecognizedClientException",
 ];
 
-/// Service texts that pass on a delete, with the wait and the budget in seconds.
+/// Final whatever the HTTP status or the words: a quota, a region or a route that needs a person.
+const FINAL: &[&str] = &[
+    "ManagedRuleException",
+    "OptInRequired",
+    "ServiceQuotaExceededException",
+    "SnapshotQuotaExceeded",
+    "SnapshotQuotaExceededFault",
+    "TypeNotFoundException",
+    "UnmodifiableEntity",
+    "UnsupportedActionException",
+    "UnsupportedOperation",
+];
+
+/// Service texts that pass on a delete, with the wait and the budget in seconds. What services say of a role, a principal
+/// or a policy that is not visible yet belongs to creates: on a delete it is a real denial. "Does not exist" is no reason to
+/// wait, and by itself none to call a resource gone.
 const PASSING_TEXTS: &[(&str, u64, u64)] = &[
     ("currently in the following state: Pending", 2, 120),
     ("has dependencies and cannot be deleted", 5, 600),
     ("can't be deleted since it has", 5, 300),
+    ("DependencyViolation", 5, 600),
     ("has some mapped public address", 10, 600),
     ("has a dependent object", 5, 1800),
     ("schema is currently being altered", 2, 120),
     ("conflicting conditional operation", 5, 120),
-    ("concurrent update operation", 2, 60),
+    ("concurrent update operation", 1, 60),
     ("because it is in use", 5, 120),
-    ("rate exceeded", 2, 120),
-    ("too many requests", 2, 120),
+    ("rate exceeded", 2, 300),
+    ("too many requests", 2, 300),
     ("is marked disabled for mutation", 15, 600),
-    ("there is an operation running on the cluster", 15, 1800),
+    ("there is an operation running on the cluster", 15, 1200),
     ("unable to complete operation due to concurrent modification", 2, 120),
+    ("still contains DB instances", 15, 1800),
+    ("has associated services", 10, 330),
+    ("replicated function", 1800, 43_200),
+    ("composite alarm", 3, 120),
+    ("already being deleted", 10, 3600),
 ];
 
 /// The class of a failed call under the type's rules.
@@ -139,23 +160,46 @@ fn class(call: &CallError, rules: &Rules) -> ErrorClass {
     if call.is(DENIALS) {
         return ErrorClass::Denied;
     }
+    if call.is(FINAL) {
+        return ErrorClass::Terminal;
+    }
     if call.is(THROTTLES) || matches!(call.status, Some(429 | 503)) {
         return ErrorClass::Throttled;
     }
     if call.is(CREDENTIALS) {
         return ErrorClass::Retry { after: Duration::from_secs(10), give_up: Some(Duration::from_secs(120)) };
     }
-    if call.code.is_empty() && call.status.is_none() || matches!(call.status, Some(500..=599)) {
+    if call.code.is_empty() && call.status.is_none() || matches!(call.status, Some(500 | 502 | 504)) {
         return ErrorClass::Retry { after: Duration::from_secs(3), give_up: None };
     }
     let text = call.message.to_lowercase();
-    if let Some(&(_, wait, budget)) = PASSING_TEXTS.iter().find(|(fragment, ..)| text.contains(&fragment.to_lowercase())) {
-        return ErrorClass::Retry { after: Duration::from_secs(wait), give_up: Some(Duration::from_secs(budget)) };
-    }
-    if call.code.starts_with("OperationNotPermitted") || text.contains("deletion protection") {
+    if is_protection(&call.code, &text) {
         return ErrorClass::Protected;
     }
+    if let Some(&(_, wait, budget)) = PASSING_TEXTS.iter().find(|(fragment, ..)| says(call, &text, fragment)) {
+        return ErrorClass::Retry { after: Duration::from_secs(wait), give_up: Some(Duration::from_secs(budget)) };
+    }
     ErrorClass::Terminal
+}
+
+/// The code, or the words of the text. A name that people chose may hold a fragment (`MyDependencyViolationSub`), so it
+/// counts only where it stands alone.
+fn says(call: &CallError, text: &str, fragment: &str) -> bool {
+    let fragment = fragment.to_lowercase();
+    let stands_alone = |at: usize| {
+        let letter = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || matches!(c, '-' | '_'));
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        let after = text.get(at + fragment.len()..).and_then(|after| after.chars().next());
+        !letter(before) && (fragment.contains(' ') || !letter(after))
+    };
+    call.code.eq_ignore_ascii_case(&fragment) || text.match_indices(&fragment).any(|(at, _)| stands_alone(at))
+}
+
+/// `text` in lower case.
+fn is_protection(code: &str, text: &str) -> bool {
+    let prevents = text.split_once("prevent-").is_some_and(|(_, rest)| rest.contains("deletion"));
+    let texts = ["deletion protection", "disableapitermination", "may not be terminated"];
+    code.starts_with("OperationNotPermitted") || prevents || texts.iter().any(|t| text.contains(t))
 }
 
 /// Whether an error is the one that a rule names.
@@ -178,15 +222,5 @@ pub fn give_up(call: &CallError, rules: &Rules) -> Option<Duration> {
     rules.retry.iter().find(|r| matches(call, r.when)).map(|r| Duration::from_secs(r.give_up_s))
 }
 
-/// An error that came as text inside a successful answer (a Cloud Control event).
-pub struct CallText<'a> {
-    /// The code.
-    pub code: &'a str,
-    /// The service's message.
-    pub message: &'a str,
-}
-
-/// Its class, from what holds for all services. "Not found" in a text is never "gone".
-pub fn classify_text(text: CallText<'_>) -> DeleteError {
-    classify(&CallError::inside(text.code, text.message), &Rules::NONE)
-}
+#[cfg(test)]
+mod tests;

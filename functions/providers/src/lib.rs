@@ -2,23 +2,30 @@
 //! Only the worker links this crate. A step looks at what is there, does the next thing and answers; it never waits for
 //! slow things, may run twice and may be killed between any two calls.
 
+mod accepted;
 mod arn;
 mod budget;
 mod call;
 mod classify;
 mod clients;
 mod fence_guard;
+mod final_snapshot;
 mod holders;
 #[cfg(test)]
 mod hostile;
 mod ids;
+mod memo;
 mod policies;
 mod protection;
 mod registry;
 mod road;
 mod services;
 #[cfg(test)]
+mod steps_log;
+mod supported;
+#[cfg(test)]
 mod testing;
+mod watch;
 
 use std::sync::Arc;
 
@@ -26,6 +33,7 @@ use async_trait::async_trait;
 use ebb_core::{Code, Context, DeleteError, Fence, Look, Provider, Resource, Step};
 use ebb_store::Bucket;
 
+pub use budget::waited_out;
 pub use call::{CallError, StepError, StepResult};
 pub use clients::Clients;
 pub use fence_guard::with_fence;
@@ -33,6 +41,7 @@ pub use policies::policies;
 pub use registry::{TypeDef, types};
 pub use road::{Road, road};
 pub use services::{CLOUD_CONTROL_ACTIONS, CUSTOM_RESOURCE_ACTIONS};
+pub use supported::{Guard, Supported, page as supported_page, supported};
 
 /// What a step of a service file is given: the run's context, the clients of the resource's region, the state bucket.
 pub struct Cx<'a> {
@@ -56,12 +65,18 @@ impl<'a> std::ops::Deref for Cx<'a> {
 pub struct Providers {
     clients: Arc<Clients>,
     bucket: Arc<dyn Bucket>,
+    extra_delete_policy: bool,
 }
 
 impl Providers {
     /// Providers that call with `clients` and leave custom resources' response objects in `bucket`.
     pub fn new(clients: Arc<Clients>, bucket: Arc<dyn Bucket>) -> Self {
-        Providers { clients, bucket }
+        Providers { clients, bucket, extra_delete_policy: false }
+    }
+
+    /// Whether the worker has a delete policy besides the app's: types that the app's know nothing of are tried then.
+    pub fn with_extra_delete_policy(self, given: bool) -> Self {
+        Providers { extra_delete_policy: given, ..self }
     }
 }
 
@@ -73,7 +88,7 @@ impl Provider for Providers {
             let message = format!("recorded in {}, but the calls would go to {}", resource.region, self.clients.region());
             return Err(DeleteError::refused(Code::WrongRegion, message));
         }
-        let road = road(resource)?;
+        let road = road(resource, &ctx.run.options, self.extra_delete_policy)?;
         let (inner, budget) = budget::split(ctx.memo);
         let ctx = Context { memo: inner.as_ref(), ..*ctx };
         let cx = Cx { ctx: &ctx, aws: &self.clients, bucket: &*self.bucket };
@@ -88,9 +103,12 @@ impl Provider for Providers {
 
     async fn look(&self, resource: &Resource, ctx: &Context<'_>) -> Result<Look, DeleteError> {
         let cx = Cx { ctx, aws: &self.clients, bucket: &*self.bucket };
-        match road(resource)? {
+        match road(resource, &ctx.run.options, self.extra_delete_policy)? {
             Road::Native(TypeDef { look: Some(look), rules, .. }) => {
                 look(resource, &cx).await.or_else(|error| budget::settle_look(error, rules))
+            }
+            road @ Road::CloudControl => {
+                services::cloud_control::look(resource, &cx).await.or_else(|error| budget::settle_look(error, road.rules()))
             }
             _ => Ok(Look::Clear),
         }

@@ -1,52 +1,156 @@
-//! The delete policies of the worker and of a target's role, made from the actions that the types declare. A policy holds
-//! 6,144 characters and a role takes ten, so services are grouped; `infra/policies` is generated from here.
+//! The delete policies of the worker and of a target's role, made from the actions that the types declare and those that
+//! Cloud Control's handlers need. A policy holds 6,144 characters and a role takes ten, so services are grouped;
+//! `infra/policies` is generated from here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
 use crate::registry::types;
+use crate::services::cloud_control::permissions;
 use crate::{CLOUD_CONTROL_ACTIONS, CUSTOM_RESOURCE_ACTIONS};
 
 /// Which policy holds the actions of a service. A service that is not named here gets `more`.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("cloud-control", &["cloudformation"]),
-    ("compute", &["autoscaling", "codebuild", "ecr", "ecs", "elasticfilesystem", "lambda", "states"]),
-    ("identity", &["acm", "cognito-idp", "iam", "kms", "secretsmanager", "wafv2"]),
-    ("messaging", &["events", "firehose", "kinesis", "scheduler", "sns", "sqs"]),
-    ("network", &["ec2", "elasticloadbalancing", "route53", "servicediscovery"]),
-    ("operations", &["cloudwatch", "logs", "ssm"]),
-    ("storage", &["application-autoscaling", "dynamodb", "elasticache", "rds", "s3"]),
+    (
+        "analytics",
+        &[
+            "airflow",
+            "aoss",
+            "athena",
+            "datasync",
+            "dms",
+            "elasticmapreduce",
+            "emr-serverless",
+            "es",
+            "firehose",
+            "glue",
+            "kafka",
+            "kinesis",
+            "kinesisanalytics",
+            "lakeformation",
+            "redshift",
+            "redshift-serverless",
+            "schemas",
+            "timestream",
+        ],
+    ),
+    (
+        "applications",
+        &[
+            "amplify",
+            "apigateway",
+            "appconfig",
+            "apprunner",
+            "appsync",
+            "cognito-identity",
+            "cognito-idp",
+            "elasticbeanstalk",
+            "events",
+            "mq",
+            "pipes",
+            "scheduler",
+            "ses",
+            "sms-voice",
+            "sns",
+            "sqs",
+            "states",
+        ],
+    ),
+    (
+        "compute",
+        &[
+            "application-autoscaling",
+            "autoscaling",
+            "batch",
+            "codeartifact",
+            "codebuild",
+            "codecommit",
+            "codeconnections",
+            "codedeploy",
+            "codepipeline",
+            "codestar-connections",
+            "codestar-notifications",
+            "ecr",
+            "ecr-public",
+            "ecs",
+            "eks",
+            "lambda",
+        ],
+    ),
+    ("edge", &["cloudfront", "globalaccelerator", "network-firewall", "route53", "route53resolver", "servicediscovery"]),
+    (
+        "identity",
+        &[
+            "access-analyzer",
+            "acm",
+            "acm-pca",
+            "guardduty",
+            "iam",
+            "inspector",
+            "inspector2",
+            "kms",
+            "ram",
+            "secretsmanager",
+            "securityhub",
+            "signer",
+            "verifiedpermissions",
+            "wafv2",
+        ],
+    ),
+    ("network", &["ec2", "elasticloadbalancing", "vpc-lattice"]),
+    (
+        "operations",
+        &[
+            "aps",
+            "budgets",
+            "cloudformation",
+            "cloudtrail",
+            "cloudwatch",
+            "config",
+            "iot",
+            "logs",
+            "resource-groups",
+            "ssm",
+            "synthetics",
+            "xray",
+        ],
+    ),
+    (
+        "storage",
+        &[
+            "backup",
+            "dlm",
+            "dsql",
+            "dynamodb",
+            "elasticache",
+            "elasticfilesystem",
+            "fsx",
+            "memorydb",
+            "neptune-graph",
+            "rds",
+            "s3",
+            "s3express",
+            "s3tables",
+            "s3vectors",
+        ],
+    ),
 ];
 
-/// The policy documents by name, each with one statement per service.
+/// The policy documents by name, each with one statement.
 pub fn policies() -> BTreeMap<&'static str, Value> {
-    let mut groups: BTreeMap<&'static str, BTreeMap<&str, BTreeSet<&str>>> = BTreeMap::new();
-    let declared = types().iter().flat_map(|def| def.actions);
+    let mut groups: BTreeMap<&'static str, BTreeSet<&str>> = BTreeMap::new();
+    let declared = types().iter().flat_map(|def| def.actions).chain(permissions::all());
     for action in declared.chain(CLOUD_CONTROL_ACTIONS).chain(CUSTOM_RESOURCE_ACTIONS) {
         let service = action.split(':').next().unwrap_or(action);
         let group = GROUPS.iter().find(|(_, services)| services.contains(&service)).map_or("more", |(name, _)| name);
-        groups.entry(group).or_default().entry(service).or_default().insert(action);
+        groups.entry(group).or_default().insert(action);
     }
     groups
         .into_iter()
-        .map(|(name, services)| {
-            let statements: Vec<Value> = services
-                .into_iter()
-                .map(|(service, actions)| json!({ "Sid": sid(service), "Effect": "Allow", "Action": actions, "Resource": "*" }))
-                .collect();
-            (name, json!({ "Version": "2012-10-17", "Statement": statements }))
-        })
-        .collect()
-}
-
-/// Statement ids are letters and digits.
-fn sid(service: &str) -> String {
-    service
-        .split('-')
-        .map(|word| {
-            let mut letters = word.chars();
-            letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect::<String>()
+        .map(|(name, actions)| {
+            let statement = json!({ "Sid": "Delete", "Effect": "Allow", "Action": actions, "Resource": "*" });
+            (name, json!({ "Version": "2012-10-17", "Statement": [statement] }))
         })
         .collect()
 }

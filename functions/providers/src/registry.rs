@@ -53,7 +53,9 @@ mod tests {
     /// The planner, which does not link this crate, knows whom to look at before the first delete.
     #[test]
     fn the_plan_looks_at_what_can_be_looked_at() {
-        let looks: Vec<&str> = types().iter().filter(|def| def.look.is_some()).map(|def| def.name).collect();
+        let native = types().iter().filter(|def| def.look.is_some()).map(|def| def.name);
+        let mut looks: Vec<&str> = native.chain(services::cloud_control::protection::looked_at()).collect();
+        looks.sort_unstable();
         let planned = ebb_core::catalogue::entries().iter().filter(|entry| entry.looked_at);
         assert_eq!(looks, planned.map(|entry| entry.resource_type).collect::<Vec<_>>());
     }

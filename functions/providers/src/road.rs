@@ -1,11 +1,11 @@
 //! Which road a row takes: its handler, a native step, Cloud Control, or none (cdkd's routing).
 
-use ebb_core::provider::ProvisionedBy;
-use ebb_core::{Code, DeleteError, Resource};
+use ebb_core::provider::{ProvisionedBy, is_masked};
+use ebb_core::{Code, DeleteError, Options, Resource};
 
 use crate::classify::Rules;
 use crate::registry::{TypeDef, find};
-use crate::services;
+use crate::services::{self, cloud_control};
 
 /// A road toward gone.
 #[derive(Clone, Copy)]
@@ -25,28 +25,49 @@ impl Road {
     pub fn rules(&self) -> &'static Rules {
         match self {
             Road::Native(def) => &def.rules,
-            Road::CloudControl => &services::cloud_control::RULES,
+            Road::CloudControl => &cloud_control::RULES,
             Road::NoCall | Road::CustomResource => &services::custom_resource::RULES,
         }
     }
 }
 
 /// Native types whose step takes a final snapshot when the policy asks for one.
-const TAKES_SNAPSHOT: &[&str] = &["AWS::EC2::Volume"];
+const TAKES_SNAPSHOT: &[&str] = &[
+    "AWS::DocDB::DBCluster",
+    "AWS::EC2::Volume",
+    "AWS::ElastiCache::CacheCluster",
+    "AWS::ElastiCache::ReplicationGroup",
+    "AWS::Neptune::DBCluster",
+    "AWS::RDS::DBCluster",
+    "AWS::RDS::DBInstance",
+    "AWS::Redshift::Cluster",
+];
+
+/// Those of them whose delete call takes it. Cloud Control's delete has no parameter for it.
+const BY_THE_DELETE: &[&str] = &[
+    "AWS::DocDB::DBCluster",
+    "AWS::ElastiCache::CacheCluster",
+    "AWS::Neptune::DBCluster",
+    "AWS::RDS::DBCluster",
+    "AWS::RDS::DBInstance",
+];
 
 /// Types that are records only.
 const NO_CALL: &[&str] = &[
     "AWS::AppSync::GraphQLSchema",
+    "AWS::BedrockAgentCore::Browser",
+    "AWS::BedrockAgentCore::CodeInterpreter",
     "AWS::CDK::Metadata",
     "AWS::CloudFormation::WaitCondition",
     "AWS::CloudFormation::WaitConditionHandle",
-    "AWS::EC2::SubnetNetworkAclAssociation",
 ];
 
-/// Rows recorded as made through Cloud Control that go the native way all the same: Cloud Control cannot delete them, or
-/// deletes something else.
+/// Rows recorded as made through Cloud Control that go the native way all the same: Cloud Control cannot delete them,
+/// deletes something else, or is asked by the native step after a snapshot.
 const STICKY_EXEMPT: &[&str] = &[
     "AWS::EC2::Volume",
+    "AWS::ElastiCache::ReplicationGroup",
+    "AWS::FSx::FileSystem",
     "AWS::IAM::Group",
     "AWS::IAM::InstanceProfile",
     "AWS::IAM::Policy",
@@ -56,19 +77,21 @@ const STICKY_EXEMPT: &[&str] = &[
     "AWS::Lambda::LayerVersion",
     "AWS::Pipes::Pipe",
     "AWS::RDS::DBProxyTargetGroup",
+    "AWS::Redshift::Cluster",
     "AWS::Route53::HostedZone",
     "AWS::S3::BucketPolicy",
     "AWS::Scheduler::Schedule",
 ];
 
-/// The road of a row, or why there is none.
-pub fn road(resource: &Resource) -> Result<Road, DeleteError> {
+/// The road of a row under the request's options, or why there is none. `extra_policy`: the worker has more rights than the
+/// app's policies give, so a type that they know nothing of may go through Cloud Control all the same.
+pub fn road(resource: &Resource, options: &Options, extra_policy: bool) -> Result<Road, DeleteError> {
     let name = resource.resource_type.as_str();
     // Deleting it plainly would lose what the policy was to keep (cdkd refuses such a row).
-    if resource.snapshot && !TAKES_SNAPSHOT.contains(&name) {
-        let message =
-            format!("no final snapshot can be taken of {name}: change its DeletionPolicy, or ask with skipFinalSnapshot");
-        return Err(DeleteError::refused(Code::FinalSnapshotUnsupported, message));
+    if resource.snapshot
+        && let Some(why) = no_snapshot(resource)
+    {
+        return Err(snapshot_refused(&why));
     }
     if name.starts_with("Custom::") || name == "AWS::CloudFormation::CustomResource" {
         return Ok(Road::CustomResource);
@@ -76,36 +99,73 @@ pub fn road(resource: &Resource) -> Result<Road, DeleteError> {
     if NO_CALL.contains(&name) {
         return Ok(Road::NoCall);
     }
-    let by_cloud_control = resource.provisioned_by == ProvisionedBy::CloudControl && !STICKY_EXEMPT.contains(&name);
-    if !by_cloud_control && let Some(def) = find(name) {
+    if let Some(def) = find(name)
+        && (!by_cloud_control(resource) || by_native_all_the_same(name, options))
+    {
         return Ok(Road::Native(def));
     }
-    if name.starts_with("AWS::CloudFormation::") || STICKY_EXEMPT.contains(&name) || services::cloud_control::cannot_delete(name)
-    {
-        return Err(DeleteError::refused(
-            Code::NoProvider,
-            format!("no way to delete {name}: neither a native step nor Cloud Control"),
-        ));
+    if name.starts_with("AWS::CloudFormation::") || STICKY_EXEMPT.contains(&name) || cloud_control::cannot_delete(name) {
+        let message = format!("no way to delete {name}: neither a native step nor Cloud Control");
+        return Err(DeleteError::refused(Code::NoProvider, message));
+    }
+    if cloud_control::permissions::of(name).is_none() && !extra_policy {
+        let message = format!(
+            "no way to delete {name}: the worker's policies hold no rights for it; give them by a managed policy, named in the \
+             stack parameter ExtraDeletePolicyArn"
+        );
+        return Err(DeleteError::refused(Code::NoProvider, message));
+    }
+    // Cloud Control's delete has no parameter for a final snapshot.
+    if resource.snapshot {
+        return Err(snapshot_refused(name));
     }
     Ok(Road::CloudControl)
 }
 
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
+fn snapshot_refused(of: &str) -> DeleteError {
+    let message = format!("no final snapshot can be taken of {of}: change its DeletionPolicy, or ask with skipFinalSnapshot");
+    DeleteError::refused(Code::FinalSnapshotUnsupported, message)
+}
 
-    use super::*;
-    use crate::testing::{Bench, Script};
-
-    /// contract 5.4: any other type with `Snapshot` is refused, its record kept and no call made.
-    #[tokio::test]
-    async fn a_type_that_takes_no_snapshot_is_refused_under_that_policy() {
-        for name in ["AWS::SQS::Queue", "AWS::DynamoDB::Table", "Custom::Seed", "AWS::CDK::Metadata", "AWS::New::Thing"] {
-            let mut bench = Bench::new(name, "id", json!({}));
-            bench.resource.snapshot = true;
-            let script = Script::new();
-            assert_eq!(bench.step(&script).await.map_err(|e| e.code), Err(Code::FinalSnapshotUnsupported.name()), "{name}");
-            assert!(script.seen().is_empty());
-        }
+/// Of what no final snapshot can be taken, if that is so.
+fn no_snapshot(resource: &Resource) -> Option<String> {
+    let name = resource.resource_type.as_str();
+    let member = name == "AWS::RDS::DBInstance" && resource.is_cluster_member();
+    if !TAKES_SNAPSHOT.contains(&name) {
+        Some(name.to_owned())
+    } else if resource.provisioned_by == ProvisionedBy::CloudControl && BY_THE_DELETE.contains(&name) && !member {
+        Some(format!("a {name} that was made through Cloud Control"))
+    } else {
+        None
     }
 }
+
+/// Whether Cloud Control's handler would take a snapshot that nobody asked for and nothing names (cdkd deletes such a row
+/// through the service's own API). Members of a global cluster are left to it where cdkd leaves them.
+fn saves_unasked(resource: &Resource) -> bool {
+    let global = resource.properties.get("GlobalClusterIdentifier").filter(|value| !value.is_null());
+    match resource.resource_type.as_str() {
+        "AWS::RDS::DBCluster" | "AWS::RDS::DBInstance" => {
+            global.is_none_or(|value| value.as_str().is_some_and(|id| !is_masked(id)))
+        }
+        "AWS::Neptune::DBCluster" | "AWS::Neptune::DBInstance" => global.is_none(),
+        _ => false,
+    }
+}
+
+/// Whether the row is recorded as made through Cloud Control, which is sticky where Cloud Control can delete.
+fn by_cloud_control(resource: &Resource) -> bool {
+    let name = resource.resource_type.as_str();
+    resource.provisioned_by == ProvisionedBy::CloudControl
+        && !STICKY_EXEMPT.contains(&name)
+        && !saves_unasked(resource)
+        && cloud_control::permissions::of(name).is_some()
+}
+
+/// A protected group has protected instances, and Cloud Control does not force a delete.
+fn by_native_all_the_same(name: &str, options: &Options) -> bool {
+    name == "AWS::AutoScaling::AutoScalingGroup" && options.remove_protection
+}
+
+#[cfg(test)]
+mod tests;

@@ -19,7 +19,7 @@ use ebb_core::provider::ProvisionedBy;
 use ebb_core::{Clock, Code, Context, DeleteError, ErrorClass, Fence, Look, Millis, Options, Provider, Resource, Run, Step};
 use serde_json::{Value, json};
 
-use crate::{Clients, Providers, with_fence};
+use crate::{Clients, Cx, Providers, with_fence};
 
 /// One expected call.
 #[derive(Clone, Debug)]
@@ -85,6 +85,11 @@ impl Script {
             "<ErrorResponse><Error><Type>Sender</Type><Code>{code}</Code><Message>{message}</Message></Error><RequestId>r</RequestId></ErrorResponse>"
         );
         self.push(wants, 400, body, Vec::new())
+    }
+
+    /// An answer of a query-protocol service, with `result` inside the result of `action`.
+    pub(crate) fn query(self, wants: &[&str], action: &str, result: &str) -> Self {
+        self.on(wants, 200, format!("<{action}Response><{action}Result>{result}</{action}Result></{action}Response>"))
     }
 
     /// An error of S3.
@@ -207,6 +212,15 @@ impl HttpConnector for Script {
     }
 }
 
+/// In how many seconds to look again, and why.
+#[track_caller]
+pub(crate) fn pending(answer: Result<Step, DeleteError>) -> (u64, String) {
+    match answer {
+        Ok(Step::Pending { look_again, note, .. }) => (look_again.as_secs(), note.into_owned()),
+        other => panic!("not pending: {other:?}"),
+    }
+}
+
 /// A fence that a test opens and shuts.
 pub(crate) struct TestFence {
     open: AtomicBool,
@@ -291,6 +305,8 @@ pub(crate) struct Bench {
     pub(crate) bucket: Arc<dyn ebb_store::Bucket>,
     /// Milliseconds until a step should answer rather than go on.
     pub(crate) soft_budget: u64,
+    /// The worker has a delete policy besides the app's.
+    pub(crate) extra_delete_policy: bool,
     fence: Arc<TestFence>,
     started_at: Millis,
 }
@@ -331,6 +347,7 @@ impl Bench {
             clock: Arc::new(TestClock(AtomicU64::new(started_at))),
             bucket: Arc::new(NoBucket),
             soft_budget: 10_000,
+            extra_delete_policy: false,
             fence: Arc::new(TestFence { open: AtomicBool::new(true), checks: AtomicU64::new(u64::MAX) }),
             started_at,
         }
@@ -363,8 +380,15 @@ impl Bench {
         }
     }
 
+    /// The context of a step, for what is tested without one.
+    pub(crate) fn cx<T>(&self, test: impl FnOnce(&Cx<'_>) -> T) -> T {
+        let (ctx, aws) = (self.context(), Script::new().clients());
+        test(&Cx { ctx: &ctx, aws: &aws, bucket: &*self.bucket })
+    }
+
     fn providers(&self, script: &Script) -> Providers {
         Providers::new(Arc::new(Clients::new(script.config())), self.bucket.clone())
+            .with_extra_delete_policy(self.extra_delete_policy)
     }
 
     /// One step against `script`; keeps the memo of a pending answer for the next.
@@ -373,12 +397,22 @@ impl Bench {
         if let Ok(Step::Pending { memo, .. }) = &answer {
             self.memo.clone_from(memo);
         }
+        crate::steps_log::step(&self.resource.resource_type, &answer);
+        answer
+    }
+
+    /// One step in which every call of `script` comes.
+    pub(crate) async fn next(&mut self, script: Script) -> Result<Step, DeleteError> {
+        let answer = self.step(&script).await;
+        script.assert_done();
         answer
     }
 
     /// One look against `script`.
     pub(crate) async fn look(&self, script: &Script) -> Result<Look, DeleteError> {
-        with_fence(self.fence.clone(), self.providers(script).look(&self.resource, &self.context())).await
+        let answer = with_fence(self.fence.clone(), self.providers(script).look(&self.resource, &self.context())).await;
+        crate::steps_log::look(&self.resource.resource_type, &answer);
+        answer
     }
 }
 
@@ -411,4 +445,9 @@ pub(crate) async fn assert_not_addressed(mut bench: Bench, code: Code) {
         other => panic!("{}: {other:?}", bench.resource.physical_id),
     }
     assert_eq!(script.seen(), Vec::<String>::new());
+}
+
+/// The same of one error of a JSON service.
+pub(crate) async fn passes(bench: impl Fn() -> Bench, delete: &[&str], code: &str, wait_s: u64, give_up_s: u64) {
+    assert_passes(bench(), || Script::new().json_error(delete, code, "x"), wait_s, give_up_s).await;
 }

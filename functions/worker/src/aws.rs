@@ -25,12 +25,18 @@ type Key = (Option<(String, Option<String>)>, String, String);
 pub struct AwsProviders {
     sessions: Arc<Sessions>,
     clients: Mutex<HashMap<Key, Arc<Clients>>>,
+    extra_delete_policy: bool,
 }
 
 impl AwsProviders {
     /// Providers that call with the credentials of `sessions`.
     pub fn new(sessions: Arc<Sessions>) -> Self {
-        AwsProviders { sessions, clients: Mutex::default() }
+        AwsProviders { sessions, clients: Mutex::default(), extra_delete_policy: false }
+    }
+
+    /// Whether the worker's role, or the target's, has a delete policy besides the app's.
+    pub fn with_extra_delete_policy(self, given: bool) -> Self {
+        AwsProviders { extra_delete_policy: given, ..self }
     }
 
     fn config(&self, run: &Run, region: &str) -> SdkConfig {
@@ -60,7 +66,8 @@ impl ProviderFactory for AwsProviders {
     async fn provider(&self, run: &Run, region: &str, bucket: Arc<dyn Bucket>) -> Result<Arc<dyn Provider>, Refusal> {
         // Asked here too, so that a role that cannot be assumed is named as such and not as a failed call.
         self.sessions.config(run.target.as_ref(), &run.run_id, region).await?;
-        Ok(Arc::new(Providers::new(self.clients(run, region), bucket)))
+        let providers = Providers::new(self.clients(run, region), bucket);
+        Ok(Arc::new(providers.with_extra_delete_policy(self.extra_delete_policy)))
     }
 }
 

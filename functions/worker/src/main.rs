@@ -11,7 +11,9 @@ use ebb_worker::{AwsProviders, Deps, handle};
 async fn main() -> Result<(), lambda_runtime::Error> {
     let rails = Rails::from_vars(|name| std::env::var(name).ok())?;
     let (world, sessions) = aws::world().await;
-    let deps = Arc::new(Deps { world, providers: Arc::new(AwsProviders::new(sessions)), rails });
+    let extra = std::env::var("EBB_EXTRA_DELETE_POLICY").is_ok_and(|given| given == "1");
+    let providers = AwsProviders::new(sessions).with_extra_delete_policy(extra);
+    let deps = Arc::new(Deps { world, providers: Arc::new(providers), rails });
     serve(|payload| {
         let deps = deps.clone();
         async move {

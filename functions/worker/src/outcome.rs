@@ -37,6 +37,7 @@ pub(crate) fn of_step(
             }
             result
         }
+        Ok(Step::GoneWith { note }) => StepResult { reason: Some(redact(&note, resource)), ..settled(Outcome::Deleted) },
         Ok(Step::Pending { look_again, note, .. }) => {
             let ms = Millis::try_from(look_again.as_millis()).unwrap_or(Millis::MAX);
             let result = after(blank, ms);

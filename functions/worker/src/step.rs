@@ -6,17 +6,20 @@ use std::time::Duration;
 
 use ebb_core::payload::StepRequest;
 use ebb_core::{Context, Fence, Millis, Outcome, StackKey, Step, StepResult};
-use ebb_providers::fenced;
+use ebb_providers::{fenced, waited_out};
 use serde_json::Value;
 
 use crate::fence::{LockFence, LooksOnly};
 use crate::outcome::{after, of_look, of_step, refused};
 use crate::{Deps, row};
 
-/// After this long a step answers rather than goes on.
+/// After this long a step answers rather than goes on, unless the planner lets it wait longer for a delete under way.
 const SOFT_BUDGET: Millis = 10_000;
-/// A wait this short is cheaper inside the step than another wave.
-const SHORT_WAIT: Duration = Duration::from_secs(3);
+/// The longest wait that a planner may ask for: a Lambda's minute holds it, the last call and that call's retries.
+const LONGEST_WAIT: Millis = 30_000;
+/// Looks inside a step are this far apart, and a sixtieth of what the delete has taken, up to five seconds.
+const CLOSEST: Duration = Duration::from_secs(1);
+const FURTHEST: Duration = Duration::from_secs(5);
 
 pub(crate) async fn step(request: &StepRequest, key: &StackKey, logical_id: &str, deps: &Deps, started: Millis) -> StepResult {
     let (run, item, clock) = (&request.run, &request.item, &deps.world.clock);
@@ -47,7 +50,7 @@ pub(crate) async fn step(request: &StepRequest, key: &StackKey, logical_id: &str
     };
 
     let mut memo: Option<Value> = item.memo.clone();
-    let mut waited = Duration::ZERO;
+    let patience = item.patience_ms.min(LONGEST_WAIT);
     loop {
         let context = Context {
             run,
@@ -56,7 +59,7 @@ pub(crate) async fn step(request: &StepRequest, key: &StackKey, logical_id: &str
             memo: memo.as_ref(),
             fence: &*fence,
             clock: &**clock,
-            soft_deadline: started + SOFT_BUDGET,
+            soft_deadline: started + SOFT_BUDGET.max(patience),
         };
         if item.look {
             return of_look(blank, &resource, fenced(fence.clone(), provider.look(&resource, &context)).await);
@@ -69,16 +72,25 @@ pub(crate) async fn step(request: &StepRequest, key: &StackKey, logical_id: &str
         let Ok(Step::Pending { look_again, memo: told, .. }) = &answer else {
             return of_step(blank, &resource, answer, memo);
         };
-        let has_time = context.has_time();
-        let look_again = *look_again;
+        let (look_again, has_time) = (*look_again, context.has_time());
         // A step that remembers something and would go on at once wants it written down first: were this invocation
         // killed, nobody would know that a protection was switched off.
         let write_down = look_again.is_zero() && told.is_some() && *told != memo;
+        // A delete under way may be over sooner than the step thinks; an error is left alone as long as it asks for.
+        let error = waited_out(told.as_ref());
+        let often = (context.elapsed() / 60).clamp(CLOSEST, FURTHEST).min(Duration::from_millis(patience));
+        let wait = if error.is_some() { look_again } else { look_again.min(often) };
         memo = told.clone().or(memo);
-        if write_down || !has_time || look_again + waited > SHORT_WAIT {
-            return of_step(blank, &resource, answer, memo);
+        // What is not written down yet is not kept from it for long.
+        let until = started + if memo == item.memo { patience } else { patience.min(SOFT_BUDGET) };
+        let fits = look_again.is_zero() || (!wait.is_zero() && clock.now() + millis(wait) <= until);
+        if write_down || !has_time || !fits {
+            return StepResult { code: error, ..of_step(blank, &resource, answer, memo) };
         }
-        clock.sleep(look_again).await;
-        waited += look_again;
+        clock.sleep(wait).await;
     }
+}
+
+fn millis(duration: Duration) -> Millis {
+    Millis::try_from(duration.as_millis()).unwrap_or(Millis::MAX)
 }

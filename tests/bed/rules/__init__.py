@@ -3,7 +3,7 @@
 A rule is a function registered with `@refuses(service, action)`. It looks at what is there and raises `Refused` with AWS's own
 code and words. A look-up that fails is no refusal: then the emulator answers by itself.
 A watcher, registered with `@watches`, sees a call that succeeded and remembers what the emulator forgets.
-An answerer, registered with `@answers`, serves an action that the emulator does not have.
+An answerer, registered with `@answers`, serves an action that the emulator does not have, or does first what the emulator leaves out.
 """
 
 from __future__ import annotations
@@ -28,6 +28,11 @@ class Look:
 
     def __init__(self, clients: Clients, call: Call, book: dict[str, Any]) -> None:
         self._clients, self._call, self.book = clients, call, book
+
+    @property
+    def account(self) -> str:
+        """The access key of the root of the request's account."""
+        return self._clients.account(self._call.access_key)
 
     def __call__(self, service: str) -> Any:
         return self._clients.get(service, self._call.access_key, self._call.region)
@@ -99,4 +104,4 @@ def watch(clients: Clients, call: Call, reply: Reply, book: dict[str, Any]) -> N
         watcher(Look(clients, call, book), call.parameters, reply.body)
 
 
-from . import compute, ec2, iam, messaging, storage  # noqa: E402,F401  (they register themselves)
+from . import compute, ec2, iam, logs, messaging, storage  # noqa: E402,F401  (they register themselves)

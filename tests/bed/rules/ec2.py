@@ -176,6 +176,15 @@ def _modify_instance(look: Look, p: dict[str, Any]) -> Reply | None:
     return Reply(200, [("Content-Type", "text/xml")], body)
 
 
+@answers("ec2", "DescribeInstanceAttribute")
+def _instance_attribute(look: Look, p: dict[str, Any]) -> Reply | None:
+    if p.get("Attribute") != "disableApiTermination" or p["InstanceId"] not in look.book.get("protected_instances", ()):
+        return None
+    value = "<disableApiTermination><value>true</value></disableApiTermination>"
+    body = f"<DescribeInstanceAttributeResponse><instanceId>{p['InstanceId']}</instanceId>{value}</DescribeInstanceAttributeResponse>"
+    return Reply(200, [("Content-Type", "text/xml")], body.encode())
+
+
 @refuses("ec2", "TerminateInstances")
 def _terminate(look: Look, p: dict[str, Any]) -> None:
     for name, ident in p.items():

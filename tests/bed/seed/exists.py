@@ -18,7 +18,7 @@ Check = Callable[[Any, str, dict[str, Any]], Any]
 def exists(bed: Bed, row: Row, region: str = "us-east-1") -> bool:
     """Whether the resource of `row` exists; a type without a check is an error."""
     kind = row["resourceType"]
-    service, check = ("ssm", _parameter) if kind.startswith("Custom::") else _CHECKS[kind]
+    service, check = ("ssm", _parameter) if kind.startswith("Custom::") else CHECKS[kind]
     try:
         return bool(check(bed.look(service, region), row["physicalId"], row["properties"]))
     except Exception as error:
@@ -27,12 +27,12 @@ def exists(bed: Bed, row: Row, region: str = "us-east-1") -> bool:
         raise
 
 
-def _listed(operation: str, rows: str, key: str) -> Check:
+def listed(operation: str, rows: str, key: str) -> Check:
     """A check that lists everything and looks for the id: the emulator answers some look-ups with everything anyway."""
     return lambda client, ident, _: ident in [item[key] for item in getattr(client, operation)()[rows]]
 
 
-def _read(operation: str, parameter: str) -> Check:
+def read(operation: str, parameter: str) -> Check:
     """A check that asks for the one thing and believes an error that says it is not there."""
     return lambda client, ident, _: getattr(client, operation)(**{parameter: ident})
 
@@ -125,46 +125,47 @@ def _alarm(kind: str) -> Check:
     return check
 
 
-_CHECKS: dict[str, tuple[str, Check]] = {
+# By type: the service that knows, and how it is asked. Tests of further types add theirs.
+CHECKS: dict[str, tuple[str, Check]] = {
     "AWS::CloudWatch::Alarm": ("cloudwatch", _alarm("MetricAlarm")),
     "AWS::CloudWatch::CompositeAlarm": ("cloudwatch", _alarm("CompositeAlarm")),
-    "AWS::DynamoDB::Table": ("dynamodb", _read("describe_table", "TableName")),
+    "AWS::DynamoDB::Table": ("dynamodb", read("describe_table", "TableName")),
     "AWS::EC2::EIP": ("ec2", _address),
-    "AWS::EC2::FlowLog": ("ec2", _listed("describe_flow_logs", "FlowLogs", "FlowLogId")),
-    "AWS::EC2::InternetGateway": ("ec2", _listed("describe_internet_gateways", "InternetGateways", "InternetGatewayId")),
+    "AWS::EC2::FlowLog": ("ec2", listed("describe_flow_logs", "FlowLogs", "FlowLogId")),
+    "AWS::EC2::InternetGateway": ("ec2", listed("describe_internet_gateways", "InternetGateways", "InternetGatewayId")),
     "AWS::EC2::NatGateway": ("ec2", _nat),
     "AWS::EC2::Route": ("ec2", _route),
-    "AWS::EC2::RouteTable": ("ec2", _listed("describe_route_tables", "RouteTables", "RouteTableId")),
-    "AWS::EC2::SecurityGroup": ("ec2", _listed("describe_security_groups", "SecurityGroups", "GroupId")),
-    "AWS::EC2::SecurityGroupEgress": ("ec2", _listed("describe_security_group_rules", "SecurityGroupRules", "SecurityGroupRuleId")),
+    "AWS::EC2::RouteTable": ("ec2", listed("describe_route_tables", "RouteTables", "RouteTableId")),
+    "AWS::EC2::SecurityGroup": ("ec2", listed("describe_security_groups", "SecurityGroups", "GroupId")),
+    "AWS::EC2::SecurityGroupEgress": ("ec2", listed("describe_security_group_rules", "SecurityGroupRules", "SecurityGroupRuleId")),
     "AWS::EC2::SecurityGroupIngress": ("ec2", _ingress),
-    "AWS::EC2::Subnet": ("ec2", _listed("describe_subnets", "Subnets", "SubnetId")),
+    "AWS::EC2::Subnet": ("ec2", listed("describe_subnets", "Subnets", "SubnetId")),
     "AWS::EC2::SubnetRouteTableAssociation": ("ec2", _association),
-    "AWS::EC2::VPC": ("ec2", _listed("describe_vpcs", "Vpcs", "VpcId")),
-    "AWS::EC2::VPCEndpoint": ("ec2", _listed("describe_vpc_endpoints", "VpcEndpoints", "VpcEndpointId")),
+    "AWS::EC2::VPC": ("ec2", listed("describe_vpcs", "Vpcs", "VpcId")),
+    "AWS::EC2::VPCEndpoint": ("ec2", listed("describe_vpc_endpoints", "VpcEndpoints", "VpcEndpointId")),
     "AWS::EC2::VPCGatewayAttachment": ("ec2", _attachment),
-    "AWS::Events::EventBus": ("events", _read("describe_event_bus", "Name")),
+    "AWS::Events::EventBus": ("events", read("describe_event_bus", "Name")),
     "AWS::Events::Rule": ("events", _rule),
-    "AWS::IAM::InstanceProfile": ("iam", _read("get_instance_profile", "InstanceProfileName")),
-    "AWS::IAM::ManagedPolicy": ("iam", _read("get_policy", "PolicyArn")),
+    "AWS::IAM::InstanceProfile": ("iam", read("get_instance_profile", "InstanceProfileName")),
+    "AWS::IAM::ManagedPolicy": ("iam", read("get_policy", "PolicyArn")),
     "AWS::IAM::Policy": ("iam", _inline_policy),
-    "AWS::IAM::Role": ("iam", _read("get_role", "RoleName")),
-    "AWS::KMS::Alias": ("kms", _listed("list_aliases", "Aliases", "AliasName")),
+    "AWS::IAM::Role": ("iam", read("get_role", "RoleName")),
+    "AWS::KMS::Alias": ("kms", listed("list_aliases", "Aliases", "AliasName")),
     "AWS::KMS::Key": ("kms", _key),
-    "AWS::Lambda::EventSourceMapping": ("lambda", _read("get_event_source_mapping", "UUID")),
-    "AWS::Lambda::Function": ("lambda", _read("get_function_configuration", "FunctionName")),
+    "AWS::Lambda::EventSourceMapping": ("lambda", read("get_event_source_mapping", "UUID")),
+    "AWS::Lambda::Function": ("lambda", read("get_function_configuration", "FunctionName")),
     "AWS::Lambda::LayerVersion": ("lambda", _layer),
     "AWS::Lambda::Permission": ("lambda", _permission),
-    "AWS::Lambda::Url": ("lambda", _read("get_function_url_config", "FunctionName")),
-    "AWS::Logs::LogGroup": ("logs", _listed("describe_log_groups", "logGroups", "logGroupName")),
-    "AWS::S3::Bucket": ("s3", _read("head_bucket", "Bucket")),
-    "AWS::S3::BucketPolicy": ("s3", _read("get_bucket_policy", "Bucket")),
-    "AWS::SNS::Subscription": ("sns", _listed("list_subscriptions", "Subscriptions", "SubscriptionArn")),
-    "AWS::SNS::Topic": ("sns", _read("get_topic_attributes", "TopicArn")),
+    "AWS::Lambda::Url": ("lambda", read("get_function_url_config", "FunctionName")),
+    "AWS::Logs::LogGroup": ("logs", listed("describe_log_groups", "logGroups", "logGroupName")),
+    "AWS::S3::Bucket": ("s3", read("head_bucket", "Bucket")),
+    "AWS::S3::BucketPolicy": ("s3", read("get_bucket_policy", "Bucket")),
+    "AWS::SNS::Subscription": ("sns", listed("list_subscriptions", "Subscriptions", "SubscriptionArn")),
+    "AWS::SNS::Topic": ("sns", read("get_topic_attributes", "TopicArn")),
     "AWS::SNS::TopicPolicy": ("sns", _topic_policy),
     "AWS::SQS::Queue": ("sqs", lambda c, i, _: c.get_queue_attributes(QueueUrl=i, AttributeNames=["QueueArn"])),
     "AWS::SQS::QueuePolicy": ("sqs", _queue_policy),
     "AWS::SSM::Parameter": ("ssm", _parameter),
     "AWS::SecretsManager::Secret": ("secretsmanager", _secret),
-    "AWS::StepFunctions::StateMachine": ("stepfunctions", _read("describe_state_machine", "stateMachineArn")),
+    "AWS::StepFunctions::StateMachine": ("stepfunctions", read("describe_state_machine", "stateMachineArn")),
 }

@@ -44,9 +44,46 @@ def test_a_network_is_refused_out_of_order(bed: Bed) -> None:
 def test_a_protected_instance_is_refused(bed: Bed) -> None:
     ec2 = bed.client("ec2")
     made = ec2.run_instances(ImageId="ami-12345678", MinCount=1, MaxCount=1, DisableApiTermination=True)["Instances"][0]["InstanceId"]
+    attribute = {"InstanceId": made, "Attribute": "disableApiTermination"}
+    assert ec2.describe_instance_attribute(**attribute)["DisableApiTermination"] == {"Value": True}
     assert refused(ec2.terminate_instances, InstanceIds=[made]) == "OperationNotPermitted"
     ec2.modify_instance_attribute(InstanceId=made, DisableApiTermination={"Value": False})
+    assert ec2.describe_instance_attribute(**attribute)["DisableApiTermination"] == {"Value": False}
     ec2.terminate_instances(InstanceIds=[made])
+
+
+def test_a_protected_log_group_says_so_and_is_refused(bed: Bed) -> None:
+    logs = bed.client("logs")
+    for name in ("/kept", "/kept/not"):
+        logs.create_log_group(logGroupName=name)
+    logs.put_log_group_deletion_protection(logGroupIdentifier="/kept", deletionProtectionEnabled=True)
+    found = logs.describe_log_groups(logGroupNamePrefix="/kept")["logGroups"]
+    assert {g["logGroupName"]: g["deletionProtectionEnabled"] for g in found} == {"/kept": True, "/kept/not": False}
+    assert refused(logs.delete_log_group, logGroupName="/kept") == "ValidationException"
+    logs.put_log_group_deletion_protection(logGroupIdentifier="/kept", deletionProtectionEnabled=False)
+    logs.delete_log_group(logGroupName="/kept")
+
+
+def test_a_cluster_is_gone_with_the_final_snapshot_that_was_asked_for(bed: Bed) -> None:
+    rds = bed.client("rds")
+    rds.create_db_cluster(DBClusterIdentifier="orders", Engine="aurora-mysql", DeletionProtection=True, MasterUsername="owner",
+                          MasterUserPassword="Not-a-secret-1")
+    final = {"DBClusterIdentifier": "orders", "SkipFinalSnapshot": False, "FinalDBSnapshotIdentifier": "orders-final"}
+    refused(rds.delete_db_cluster, **final)
+    assert rds.describe_db_cluster_snapshots()["DBClusterSnapshots"] == []
+    rds.modify_db_cluster(DBClusterIdentifier="orders", DeletionProtection=False, ApplyImmediately=True)
+    rds.delete_db_cluster(**final)
+    assert [s["DBClusterSnapshotIdentifier"] for s in rds.describe_db_cluster_snapshots()["DBClusterSnapshots"]] == ["orders-final"]
+    assert rds.describe_db_clusters()["DBClusters"] == []
+
+
+def test_services_that_the_emulator_lacks_are_there(bed: Bed) -> None:
+    vectors = bed.client("s3vectors")
+    vectors.create_vector_bucket(vectorBucketName="words")
+    assert bed.look("s3vectors").get_vector_bucket(vectorBucketName="words")
+    assert [e["action"] for e in bed.journal(service="s3vectors")] == ["CreateVectorBucket"]
+    bed.reset()
+    assert vectors.list_vector_buckets()["vectorBuckets"] == []
 
 
 def test_services_with_other_protocols_are_refused(bed: Bed) -> None:

@@ -2,12 +2,20 @@
 
 use ebb_core::payload::PlanNext;
 use ebb_core::plan::{self, Moment, Weights};
-use ebb_core::{Graph, Millis, Outcome, Refusal, Run, StepResult, catalogue};
+use ebb_core::{Graph, Item, Millis, Outcome, Refusal, Run, StepResult, catalogue};
 
 /// What a wave costs besides its steps: plan, choices, map, warm invocations.
 pub const WAVE_OVERHEAD: Millis = 150;
-/// How long a step waits for a short delete before it answers.
-pub const IN_STEP_WAIT: Millis = 3_000;
+/// States that a teardown enters beside its drive, from its check to its end.
+const TEARDOWN: u64 = 11;
+/// States of the keeper's end, and of one of its ticks with the time between two, in milliseconds.
+const KEEPER_END: u64 = 6;
+const KEEPER_TICK: u64 = 3;
+const KEEPER_EVERY: Millis = 120_000;
+/// Deletes up to this long are over when the call returns.
+const SHORT: Millis = 3_000;
+/// One call of AWS.
+const CALL: Millis = 100;
 /// Steps at the same time.
 pub const CONCURRENCY: usize = 40;
 
@@ -52,6 +60,34 @@ pub struct Teardown {
     pub events: u64,
     /// Time that steps waited for a slower one of their wave, summed over waves in which something else was ready sooner.
     pub drag: Millis,
+    /// Lambda time of the worker, in milliseconds.
+    pub worker_ms: Millis,
+    /// Steps, looks before the first delete among them.
+    pub steps: u64,
+    /// Plans.
+    pub plans: u64,
+}
+
+impl Teardown {
+    /// Transitions of the whole run: the drive's, the teardown's own and the keeper's.
+    pub fn all_transitions(&self) -> u64 {
+        self.transitions + TEARDOWN + KEEPER_END + KEEPER_TICK * (self.makespan / KEEPER_EVERY + 1)
+    }
+
+    /// What the run costs, in US dollars: transitions, Lambda time and requests, S3 requests. List prices of us-east-1, arm64.
+    pub fn dollars(&self) -> f64 {
+        const GB_SECOND: f64 = 0.000_013_333_4;
+        const REQUEST: f64 = 0.000_000_2;
+        const TRANSITION: f64 = 0.000_025;
+        const S3_READ: f64 = 0.000_000_4;
+        const S3_WRITE: f64 = 0.000_005;
+        let worker = self.worker_ms as f64 / 1000.0 * 0.5 * GB_SECOND;
+        // A plan takes the overhead of a wave, at most.
+        let planner = self.plans as f64 * WAVE_OVERHEAD as f64 / 1000.0 * GB_SECOND;
+        let requests = (self.steps + self.plans) as f64 * REQUEST;
+        let s3 = (self.steps + self.plans) as f64 * 2.0 * S3_READ + self.plans as f64 * 2.0 * S3_WRITE;
+        self.all_transitions() as f64 * TRANSITION + worker + planner + requests + s3
+    }
 }
 
 /// Ebb: the planner's own code, with time and deletes modelled.
@@ -68,6 +104,7 @@ pub fn ebb(graph: &Graph, takes: &[Millis]) -> Result<Teardown, Refusal> {
         record = plan::advance(record, graph, &weights, &results, Moment { now, drive, paused: false });
         results.clear();
         done.transitions += 2;
+        done.plans += 1;
         match record.answer.next {
             PlanNext::Wave => {
                 let items = plan::items(&record, graph, &weights);
@@ -81,6 +118,8 @@ pub fn ebb(graph: &Graph, takes: &[Millis]) -> Result<Teardown, Refusal> {
                     let (took, result) = step(&mut began[node], takes[node], *slot, item);
                     shortest = shortest.min(took);
                     *slot += took;
+                    done.worker_ms += took;
+                    done.steps += 1;
                     results.push(result);
                 }
                 let end = slots.into_iter().max().unwrap_or(now);
@@ -92,7 +131,10 @@ pub fn ebb(graph: &Graph, takes: &[Millis]) -> Result<Teardown, Refusal> {
                 now += record.answer.seconds * 1000;
             }
             PlanNext::Again => drive += 1,
-            PlanNext::Finish | PlanNext::Stop => break,
+            PlanNext::Finish | PlanNext::Stop => {
+                done.transitions += 1;
+                break;
+            }
         }
         done.events = done.events.max(record.events);
     }
@@ -100,21 +142,36 @@ pub fn ebb(graph: &Graph, takes: &[Millis]) -> Result<Teardown, Refusal> {
     Ok(done)
 }
 
-/// A step: it issues the delete or looks, and waits a moment for what is nearly done.
-fn step(began: &mut Option<Millis>, takes: Millis, now: Millis, item: &ebb_core::Item) -> (Millis, StepResult) {
-    let look_only = |took| (took, StepResult::new(&item.id, item.step, Outcome::Pending));
+/// A step: it issues the delete or looks, and looks again as the worker does, as long as the planner has patience.
+fn step(began: &mut Option<Millis>, takes: Millis, now: Millis, item: &Item) -> (Millis, StepResult) {
+    let answer = |took, outcome| (took, StepResult::new(&item.id, item.step, outcome));
     if item.look {
-        return look_only(100);
+        return answer(CALL, Outcome::Pending);
     }
+    let fresh = began.is_none();
     let ends = *began.get_or_insert(now) + takes;
     let left = ends.saturating_sub(now);
-    if left <= IN_STEP_WAIT {
-        return (left.max(100), StepResult::new(&item.id, item.step, Outcome::Deleted));
+    // Many short deletes are over when the call returns; others are looked at from time to time.
+    if fresh && left <= SHORT {
+        return answer(left.max(CALL), Outcome::Deleted);
     }
-    look_only(100)
+    let every = (takes.saturating_sub(left) / 60).clamp(1_000, 5_000).min(item.patience_ms.max(1));
+    let seen = left.div_ceil(every) * every;
+    match seen <= item.patience_ms {
+        true => answer(seen + CALL, Outcome::Deleted),
+        false => answer(item.patience_ms / every * every + CALL, Outcome::Pending),
+    }
 }
 
-fn run() -> Run {
+/// What no planner undercuts that is told of an end at once: the longest chain with a wave's overhead for each of its links,
+/// and the looks before the first delete.
+pub fn floor(graph: &Graph, takes: &[Millis]) -> Millis {
+    let takes: Vec<Millis> = takes.iter().map(|t| t.max(&CALL) + WAVE_OVERHEAD).collect();
+    let looks = graph.nodes().iter().any(|n| catalogue::lookup(&n.row.resource_type, false).looked_at);
+    critical_path(graph, &takes) + if looks { CALL + WAVE_OVERHEAD } else { 0 }
+}
+
+pub(super) fn run() -> Run {
     Run {
         run_id: String::new(),
         execution: String::new(),

@@ -1,5 +1,9 @@
-//! Measurements: how long a teardown takes against what it must take. Everything here is computed in virtual time, so the
-//! numbers are the same on every machine.
+//! Measurements; `docs/performance.md` says what the numbers mean. Makespan and lock are computed in virtual time, so they
+//! are the same on every machine.
 
+pub mod corpus;
 pub mod graphs;
+pub mod lock;
 pub mod makespan;
+pub mod planner;
+pub mod report;

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::schedule::look_again;
+use super::schedule::{Asked, Outlook, Weights, look_again};
 use super::{QUIET, explain, set};
 use crate::graph::Graph;
 use crate::record::{Looked, RunRecord};
 use crate::status::Status;
 use crate::wave::{Outcome, StepResult};
-use crate::{Code, catalogue, text};
+use crate::{Code, text};
 
 /// Crashes of a worker on one resource before it fails.
 const MAX_CRASHES: u32 = 3;
@@ -16,32 +16,50 @@ const MAX_CRASHES: u32 = 3;
 const REPEAT: u64 = 1_000;
 
 /// Applies each result once: it counts only for a resource that is in flight in the very step that it answers.
-pub(super) fn results(record: &mut RunRecord, graph: &Graph, asked: u64, results: &[StepResult]) {
+/// Answers the rows that became pending, and what their steps said of the next look.
+pub(super) fn results(record: &mut RunRecord, graph: &Graph, asked: u64, results: &[StepResult]) -> Vec<(usize, Asked)> {
     let answers: HashMap<&str, &StepResult> = results.iter().filter(|r| r.step == asked).map(|r| (r.id.as_str(), r)).collect();
     let in_flight: Vec<usize> = (0..graph.nodes().len())
         .filter(|&n| record.resources.get(&graph.nodes()[n].id).is_some_and(|r| r.status == Status::InFlight))
         .collect();
+    let mut pending = Vec::new();
     for node in in_flight {
         let id = &graph.nodes()[node].id;
         match answers.get(id.as_str()) {
-            Some(result) => one(record, graph, node, result),
+            Some(result) => pending.extend(one(record, graph, node, result)),
             // The wave ended without it: its worker may have done anything.
             None => {
                 let lost = StepResult::new(id, asked, Outcome::Pending).because(&Code::WorkerCrashed.name(), "no answer");
-                one(record, graph, node, &lost);
+                pending.extend(one(record, graph, node, &lost));
             }
         }
     }
+    pending
 }
 
-fn one(record: &mut RunRecord, graph: &Graph, node: usize, result: &StepResult) {
-    let node = &graph.nodes()[node];
-    let (id, now) = (node.id.as_str(), record.at);
+/// When each row that became pending is looked at again: asked when all results are in, for the slack of one depends on
+/// the others.
+pub(super) fn look_times(record: &mut RunRecord, graph: &Graph, weights: &Weights, pending: Vec<(usize, Asked)>) {
+    if pending.is_empty() {
+        return;
+    }
+    let outlook = Outlook::of(record, graph, weights);
+    let slacks: Vec<f64> = pending.iter().map(|&(node, _)| outlook.slack(node)).collect();
+    let (at, step) = (record.at, record.step);
+    for ((node, asked), slack) in pending.into_iter().zip(slacks) {
+        let id = &graph.nodes()[node].id;
+        let Some(resource) = record.resources.get_mut(id).filter(|r| r.status == Status::Pending) else { continue };
+        let elapsed = at.saturating_sub(resource.started_at);
+        resource.look_at = at + look_again(id, step, elapsed, asked, weights.known(node), slack);
+    }
+}
+
+fn one(record: &mut RunRecord, graph: &Graph, n: usize, result: &StepResult) -> Option<(usize, Asked)> {
+    let node = &graph.nodes()[n];
+    let id = node.id.as_str();
     let crashed = result.code.as_deref() == Some(&*Code::WorkerCrashed.name());
     let again = crashed || result.code.as_deref() == Some(&*Code::FenceShut.name());
-    let in_vpc = node.row.properties.contains_key("VpcConfig");
-    let known = catalogue::lookup(&node.row.resource_type, in_vpc);
-    let Some(resource) = record.resources.get_mut(id) else { return };
+    let resource = record.resources.get_mut(id)?;
     resource.ms += result.ms;
     let was_look = std::mem::take(&mut resource.look);
     // A look changes nothing: it may still be running when the run ends, and it is not repeated for ever.
@@ -56,12 +74,12 @@ fn one(record: &mut RunRecord, graph: &Graph, node: usize, result: &StepResult) 
         explain(record, id, Code::WorkerCrashed.name(), "its worker crashed four times");
         set(record, id, Status::Failed);
         quiet(record, was_look);
-        return;
+        return None;
     }
     if crashed || result.retry > 0 {
         quiet(record, was_look);
     }
-    let Some(resource) = record.resources.get_mut(id) else { return };
+    let resource = record.resources.get_mut(id)?;
     if was_look {
         if !again || resource.crashes > MAX_CRASHES {
             resource.looked = Some(looked(result));
@@ -84,7 +102,7 @@ fn one(record: &mut RunRecord, graph: &Graph, node: usize, result: &StepResult) 
             }
         }
         set(record, id, Status::Waiting);
-        return;
+        return None;
     }
     resource.code.clone_from(&result.code);
     resource.reason = result.reason.as_deref().map(text::display);
@@ -99,11 +117,15 @@ fn one(record: &mut RunRecord, graph: &Graph, node: usize, result: &StepResult) 
         Outcome::Skipped => set(record, id, Status::Skipped),
         Outcome::Failed => set(record, id, Status::Failed),
         Outcome::Pending => {
-            let elapsed = now.saturating_sub(resource.started_at);
-            // A step that did nothing is repeated soon; the type's own pace is for deletes that are under way.
-            let asked = result.look_again_ms.or(again.then_some(REPEAT));
-            resource.look_at = now + look_again(id, record.step, elapsed, asked, &known);
             set(record, id, Status::Pending);
+            let asked = match (result.look_again_ms, &result.code) {
+                (Some(ms), None) => Asked::After(ms),
+                (Some(ms), Some(_)) => Asked::RetryAfter(ms),
+                // A step that did nothing is repeated soon; the type's own pace is for deletes that are under way.
+                (None, _) if again => Asked::RetryAfter(REPEAT),
+                (None, _) => Asked::Nothing,
+            };
+            return Some((n, asked));
         }
         // A worker never answers these; taking them for done would lose the resource.
         Outcome::Retained | Outcome::Blocked => {
@@ -111,6 +133,7 @@ fn one(record: &mut RunRecord, graph: &Graph, node: usize, result: &StepResult) 
             set(record, id, Status::Failed);
         }
     }
+    None
 }
 
 /// The run does not end while a delivery of a step may still be running.
@@ -126,5 +149,5 @@ fn looked(result: &StepResult) -> Looked {
 
 /// Whether a look's code says that the delete would be refused.
 pub(super) fn is_guard(code: &str) -> bool {
-    code == Code::DataGuard.name() || code == Code::Protected.name()
+    [Code::DataGuard, Code::Protected, Code::NoProvider].iter().any(|guard| code == guard.name())
 }

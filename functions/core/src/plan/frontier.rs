@@ -1,12 +1,13 @@
 //! The frontier: everything whose dependents are settled, and every pending resource whose time to look has come.
 
 use super::apply::is_guard;
+use super::pacer::Pacer;
 use super::schedule::Weights;
 use super::{EVENT_BUDGET, Moment, Standing, explain, set, settle};
 use crate::ending::{Ending, Refusal};
-use crate::graph::Graph;
+use crate::graph::{Graph, Node};
 use crate::payload::PlanNext;
-use crate::record::{Answer, RunRecord};
+use crate::record::{Answer, ResourceRecord, RunRecord};
 use crate::status::Status;
 use crate::{Code, Millis, catalogue, text};
 
@@ -14,6 +15,8 @@ use crate::{Code, Millis, catalogue, text};
 pub const MAX_ITEMS: usize = 100;
 /// Looks that fall this close together share a wave.
 const TOGETHER: Millis = 500;
+/// A wait this short is spent inside a step: a wave costs less than a wait and a wave.
+const SOON: Millis = 8_000;
 /// The longest single wait; the planner looks at the lock in between.
 const MAX_WAIT: Millis = 120_000;
 /// How long a paused run waits before it asks again.
@@ -30,6 +33,7 @@ pub(super) fn choose(record: &mut RunRecord, graph: &Graph, weights: &Weights, m
     let answer = |next, seconds| Answer { next, seconds };
     let mut items = to_look_at(record, graph);
     let looking = !items.is_empty();
+    let mut held = None;
     if !looking {
         if record.run.dry_run {
             return answer(PlanNext::Finish, 0);
@@ -39,10 +43,14 @@ pub(super) fn choose(record: &mut RunRecord, graph: &Graph, weights: &Weights, m
             return answer(PlanNext::Finish, 0);
         }
         let standings = settle::blocked_and_nested(record, graph);
-        items = ready(record, graph, &standings);
+        let mut free = free(record, graph, &standings);
+        weights.sort(&mut free);
+        held = Pacer::of(record, graph, weights).hold_back(&mut free);
+        items = free;
+        items.extend(due(record, graph, !items.is_empty()));
     }
     if items.is_empty() {
-        return quiet(record);
+        return quiet(record, held);
     }
     if moment.paused && !record.run.dry_run {
         return budget(record, 0).unwrap_or(answer(PlanNext::Wait, PAUSED_WAIT));
@@ -85,16 +93,19 @@ pub(super) fn events_of(record: &RunRecord) -> u64 {
         }
 }
 
-/// Guarded and protectable resources that nobody has looked at. Looks come before the first delete.
+/// Guarded and protectable resources that nobody has looked at, and those of types that nobody knows. Looks come before the
+/// first delete.
 fn to_look_at<'g>(record: &RunRecord, graph: &'g Graph) -> Vec<(usize, &'g str)> {
     let options = &record.run.options;
-    if options.remove_protection && options.delete_data && !record.run.dry_run {
-        return Vec::new();
-    }
+    // With both words only a type without a provider refuses.
+    let all = record.run.dry_run || !(options.remove_protection && options.delete_data);
     let unlooked = |id: &str| record.resources.get(id).is_some_and(|r| r.status == Status::Waiting && r.looked.is_none());
     let nodes = graph.nodes().iter().enumerate();
     nodes
-        .filter(|(_, node)| catalogue::lookup(&node.row.resource_type, false).looked_at && unlooked(&node.id))
+        .filter(|(_, node)| {
+            let known = catalogue::lookup(&node.row.resource_type, false);
+            known.looked_at && (all || known.is_unknown()) && unlooked(&node.id)
+        })
         .map(|(n, node)| (n, node.id.as_str()))
         .collect()
 }
@@ -124,36 +135,61 @@ fn guard(record: &mut RunRecord) {
     let named: Vec<String> = guarded.iter().take(8).map(|(id, reason)| format!("{} ({reason})", text::display(id))).collect();
     let more = guarded.len().saturating_sub(named.len());
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let message = format!(
-        "guards refuse before the first delete: {}{more}. Set removeProtection, deleteData or skipGuarded",
-        text::cut(&named.join("; "), 800)
-    );
+    let message =
+        format!("guards refuse before the first delete: {}{more}. {}", text::cut(&named.join("; "), 800), what_helps(&guarded));
     record.refusal = Some(Refusal::new(Ending::Refused, message));
 }
 
-/// Everything whose dependents are settled without blocking it, and every pending resource that is due.
-fn ready<'g>(record: &RunRecord, graph: &'g Graph, standings: &[Standing]) -> Vec<(usize, &'g str)> {
-    let nodes = graph.nodes().iter().enumerate();
-    nodes
-        .filter(|(n, node)| {
-            let Some(resource) = record.resources.get(&node.id) else { return false };
-            match resource.status {
-                Status::Pending => resource.look_at <= record.at + TOGETHER,
-                Status::Waiting => {
-                    !node.row.is_nested_stack() && graph.needed_by(*n).iter().all(|&by| standings[by] == Standing::Free)
-                }
-                _ => false,
-            }
+/// The words that let the run go on.
+fn what_helps(guarded: &[(String, String)]) -> &'static str {
+    let no_provider = |(_, reason): &(String, String)| reason.starts_with(&Code::NoProvider.name());
+    match (guarded.iter().all(no_provider), guarded.iter().any(no_provider)) {
+        (true, _) => "Set skipGuarded to leave them and what they need",
+        (_, true) => "Set skipGuarded, for nothing else helps where there is no provider",
+        _ => "Set removeProtection, deleteData or skipGuarded",
+    }
+}
+
+/// Everything whose dependents are settled without blocking it.
+fn free<'g>(record: &RunRecord, graph: &'g Graph, standings: &[Standing]) -> Vec<(usize, &'g str)> {
+    with_status(record, graph, Status::Waiting)
+        .filter(|(n, node, _)| {
+            !node.row.is_nested_stack() && graph.needed_by(*n).iter().all(|&by| standings[by] == Standing::Free)
         })
-        .map(|(n, node)| (n, node.id.as_str()))
+        .map(|(n, node, _)| (n, node.id.as_str()))
         .collect()
 }
 
-/// Nothing to do now: wait for what is pending, else finish.
-fn quiet(record: &RunRecord) -> Answer {
+/// Every pending resource that is due. When a wave goes anyway, or else nothing but a short wait would, also what is due soon.
+fn due<'g>(record: &RunRecord, graph: &'g Graph, wave: bool) -> Vec<(usize, &'g str)> {
+    let due = |ahead: &dyn Fn(&ResourceRecord) -> Millis| -> Vec<(usize, &'g str)> {
+        with_status(record, graph, Status::Pending)
+            .filter(|(_, _, r)| r.look_at <= record.at + ahead(r))
+            .map(|(n, node, _)| (n, node.id.as_str()))
+            .collect()
+    };
+    // An error is left alone as long as it asked for.
+    let under_way = |r: &ResourceRecord, ahead| if r.code.is_none() { ahead } else { TOGETHER };
+    if wave || !due(&|_| TOGETHER).is_empty() {
+        return due(&|r| under_way(r, (record.at.saturating_sub(r.started_at) / 20).max(TOGETHER)));
+    }
+    due(&|r| under_way(r, SOON))
+}
+
+fn with_status<'r, 'g: 'r>(
+    record: &'r RunRecord,
+    graph: &'g Graph,
+    status: Status,
+) -> impl Iterator<Item = (usize, &'g Node, &'r ResourceRecord)> {
+    let nodes = graph.nodes().iter().enumerate();
+    nodes.filter_map(move |(n, node)| Some((n, node, record.resources.get(&node.id).filter(|r| r.status == status)?)))
+}
+
+/// Nothing to do now: wait for what is pending or `held` back by its pace, else finish.
+fn quiet(record: &RunRecord, held: Option<Millis>) -> Answer {
     let next_look = record.resources.values().filter(|r| r.status == Status::Pending).map(|r| r.look_at).min();
-    match next_look {
-        Some(look_at) => wait_until(record, look_at),
+    match next_look.into_iter().chain(held).min() {
+        Some(until) => wait_until(record, until),
         None => Answer { next: PlanNext::Finish, seconds: 0 },
     }
 }

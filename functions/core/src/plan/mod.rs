@@ -7,6 +7,7 @@
 mod apply;
 mod begin;
 mod frontier;
+mod pacer;
 mod schedule;
 mod settle;
 
@@ -15,9 +16,11 @@ mod tests;
 
 pub use begin::begin;
 pub use frontier::MAX_ITEMS;
-pub use schedule::{Weights, look_again};
+pub use schedule::Weights;
 
 use std::time::Duration;
+
+use schedule::Outlook;
 
 use crate::ending::{Ending, Refusal};
 use crate::graph::Graph;
@@ -55,9 +58,10 @@ pub fn advance(mut record: RunRecord, graph: &Graph, weights: &Weights, results:
         record.drive = moment.drive;
         record.events = 0;
     }
-    apply::results(&mut record, graph, asked, results);
+    let pending = apply::results(&mut record, graph, asked, results);
     settle::deadlines(&mut record, graph);
     settle::blocked_rows(&mut record, graph);
+    apply::look_times(&mut record, graph, weights, pending);
     record.answer = if record.refusal.is_some() {
         Answer { next: PlanNext::Finish, seconds: 0 }
     } else {
@@ -81,9 +85,12 @@ pub fn items(record: &RunRecord, graph: &Graph, weights: &Weights) -> Vec<Item> 
         .map(|(n, node)| (n, node.id.as_str()))
         .collect();
     weights.sort(&mut in_flight);
+    let wave: Vec<usize> = in_flight.iter().map(|&(n, _)| n).collect();
+    let patience = Outlook::of(record, graph, weights).patience(&wave);
     in_flight
         .into_iter()
-        .filter_map(|(_, id)| {
+        .zip(patience)
+        .filter_map(|((_, id), patience_ms)| {
             let resource = record.resources.get(id)?;
             Some(Item {
                 id: id.to_owned(),
@@ -93,6 +100,7 @@ pub fn items(record: &RunRecord, graph: &Graph, weights: &Weights) -> Vec<Item> 
                 started_at: resource.started_at,
                 look: resource.look,
                 memo: resource.memo.clone(),
+                patience_ms,
             })
         })
         .collect()

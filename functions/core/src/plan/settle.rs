@@ -12,7 +12,7 @@ use crate::{Code, catalogue, text};
 pub(super) fn deadlines(record: &mut RunRecord, graph: &Graph) {
     for node in graph.nodes() {
         let Some(resource) = record.resources.get(&node.id).filter(|r| r.status == Status::Pending) else { continue };
-        let known = catalogue::lookup(&node.row.resource_type, node.row.properties.contains_key("VpcConfig"));
+        let known = catalogue::of(&node.row);
         let deadline = known.deadline();
         if record.at.saturating_sub(resource.started_at) < deadline.as_millis() as u64 {
             continue;

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::members::{Members, kind};
-use crate::provider::{Code, ProvisionedBy, Resource};
+use crate::provider::{Code, ProvisionedBy, Resource, names_cluster};
 use crate::{Outcome, StackKey, text};
 
 /// A row, read. `Debug` never shows properties.
@@ -138,10 +138,7 @@ impl Row {
         match self.resource_type.as_str() {
             "AWS::RDS::DBCluster" => true,
             // A member's data is the cluster's.
-            "AWS::RDS::DBInstance" => {
-                matches!(self.properties.get("DBClusterIdentifier"), None | Some(Value::Null))
-                    || self.properties.get("DBClusterIdentifier").and_then(Value::as_str) == Some("")
-            }
+            "AWS::RDS::DBInstance" => !names_cluster(&self.properties),
             _ => false,
         }
     }

@@ -1,14 +1,12 @@
 //! CloudWatch Logs: log groups, metric filters, subscription filters. A log group's deletion protection is switched off
 //! only when the request asks for it.
 
-use std::time::Duration;
-
-use ebb_core::{Code, ErrorClass, Look, Resource, Step};
+use ebb_core::{Look, Resource, Step};
 
 use crate::Cx;
 use crate::arn::{Arn, same_region};
 use crate::call::{CallError, StepError, StepResult};
-use crate::classify::{Rules, classify, retry};
+use crate::classify::{Rules, retry};
 use crate::protection;
 use crate::registry::TypeDef;
 
@@ -64,9 +62,7 @@ fn group_name<'r>(r: &'r Resource, cx: &Cx<'_>) -> Result<&'r str, StepError> {
 /// Protection off when asked, delete.
 async fn log_group(r: &Resource, cx: &Cx<'_>) -> StepResult {
     let group = group_name(r, cx)?;
-    if cx.run.options.remove_protection
-        && let Some(step) = unprotect(group, cx).await?
-    {
+    if let Some(step) = protection::lift(&RULES, cx, protected(group, cx), protect(group, false, cx)).await? {
         return Ok(step);
     }
     match cx.aws.logs().delete_log_group().log_group_name(group).send().await.map_err(CallError::from) {
@@ -75,15 +71,15 @@ async fn log_group(r: &Resource, cx: &Cx<'_>) -> StepResult {
     }
 }
 
-/// Whether the group is protected; `None` when there is none of this very name. The call filters by prefix.
-async fn protected(group: &str, cx: &Cx<'_>) -> Result<Option<bool>, CallError> {
+/// Whether the group is protected; not so when there is none of this very name. The call filters by prefix.
+async fn protected(group: &str, cx: &Cx<'_>) -> Result<bool, CallError> {
     let mut pages = cx.aws.logs().describe_log_groups().log_group_name_prefix(group).into_paginator().items().send();
     while let Some(found) = pages.try_next().await? {
         if found.log_group_name() == Some(group) {
-            return Ok(Some(found.deletion_protection_enabled() == Some(true)));
+            return Ok(found.deletion_protection_enabled() == Some(true));
         }
     }
-    Ok(None)
+    Ok(false)
 }
 
 async fn protect(group: &str, on: bool, cx: &Cx<'_>) -> Result<(), CallError> {
@@ -92,36 +88,8 @@ async fn protect(group: &str, on: bool, cx: &Cx<'_>) -> Result<(), CallError> {
     Ok(())
 }
 
-/// Remembers a protection that is on, then switches it off. A flip that fails is AWS's to refuse at the delete.
-async fn unprotect(group: &str, cx: &Cx<'_>) -> Result<Option<Step>, StepError> {
-    match protected(group, cx).await {
-        Ok(None | Some(false)) => return Ok(None),
-        Ok(Some(true)) => {
-            if let Some(step) = protection::remember(cx) {
-                return Ok(Some(step));
-            }
-        }
-        Err(call) if classify(&call, &RULES).class == ErrorClass::Denied => {
-            tracing::warn!(code = call.code, "cannot read the log group's protection: switching it off unseen");
-        }
-        Err(call) => return Err(StepError::Call(call)),
-    }
-    cx.fence.check().await?;
-    let Err(call) = protect(group, false, cx).await else { return Ok(None) };
-    tracing::warn!(code = call.code, "cannot switch the log group's protection off");
-    let passes = matches!(classify(&call, &RULES).class, ErrorClass::Retry { .. } | ErrorClass::Throttled);
-    let again = passes && protection::settling(cx);
-    Ok(again.then(|| Step::pending(Duration::from_secs(1), "deletion protection is being switched off")))
-}
-
 async fn look(r: &Resource, cx: &Cx<'_>) -> Result<Look, StepError> {
-    if cx.run.options.remove_protection {
-        return Ok(Look::Clear);
-    }
-    match protected(group_name(r, cx)?, cx).await? {
-        Some(true) => Ok(Look::Refuses { code: Code::Protected, reason: protection::refusal().into() }),
-        _ => Ok(Look::Clear),
-    }
+    protection::look(cx, protected(group_name(r, cx)?, cx)).await
 }
 
 /// Group and filter from an id `group|filter`, or a bare filter name with its recorded group.

@@ -49,6 +49,16 @@ async fn what_was_gone_before_is_said_to_be() {
     assert_eq!((result.outcome, result.already, result.code), (Outcome::Deleted, true, None));
 }
 
+/// Where a database's last state was saved goes into the report with it.
+#[tokio::test(start_paused = true)]
+async fn what_is_told_of_a_gone_resource_is_its_reason() {
+    let bench = bench();
+    bench.answers(Ok(Step::gone_with("final snapshot: orders-final-20251206-054640")));
+    let result = bench.step().await;
+    assert_eq!((result.outcome, result.already, result.code), (Outcome::Deleted, false, None));
+    assert_eq!(result.reason.as_deref(), Some("final snapshot: orders-final-20251206-054640"));
+}
+
 /// backing Lambda missing: deleted + warning.
 #[tokio::test(start_paused = true)]
 async fn a_custom_resource_whose_handler_is_gone_says_so() {
@@ -78,23 +88,69 @@ async fn memos_are_carried() {
     assert_eq!(bench.step().await.memo, None);
 }
 
-/// A short wait is spent inside the step, with the memo of the look before; up to three seconds in all.
+/// A wait is spent inside the step, with the memo of the look before, as long as the planner has patience.
 #[tokio::test(start_paused = true)]
-async fn a_short_wait_is_looked_at_again_in_the_same_step() {
-    let bench = bench();
+async fn a_delete_is_looked_at_again_in_the_same_step() {
+    let mut bench = bench();
+    bench.request.item.patience_ms = 3_000;
     bench.answers(Ok(Step::pending_with(Duration::from_secs(2), "deleting", json!({ "token": "t" }))));
     bench.answers(Ok(Step::DELETED));
     let result = bench.step().await;
-    assert_eq!((result.outcome, result.ms), (Outcome::Deleted, 2_000));
+    assert_eq!((result.outcome, result.ms), (Outcome::Deleted, 1_000), "looked at before its time");
     assert_eq!(bench.provider.seen.lock().unwrap()[1].1, Some(json!({ "token": "t" })));
 
-    let bench = self::bench();
-    for _ in 0..2 {
-        bench.answers(Ok(Step::pending(Duration::from_secs(2), "deleting")));
+    for (patience, asked, ms) in [(0, 1, 0), (1_000, 2, 1_000), (3_999, 4, 3_000), (25_000, 26, 25_000), (60_000, 31, 30_000)] {
+        let mut bench = self::bench();
+        bench.request.item.patience_ms = patience;
+        for _ in 0..asked {
+            bench.answers(Ok(Step::pending(Duration::from_secs(10), "deleting")));
+        }
+        let result = bench.step().await;
+        assert_eq!((result.outcome, result.look_again_ms, result.ms), (Outcome::Pending, Some(10_000), ms), "{patience}");
+        assert_eq!(bench.asked(), asked, "{patience}");
+    }
+}
+
+/// Between two looks of one step the lock is read again: it may have been closed.
+#[tokio::test(start_paused = true)]
+async fn a_step_that_waits_reads_the_lock_again() {
+    let mut bench = bench();
+    bench.request.item.patience_ms = 25_000;
+    for _ in 0..26 {
+        bench.acts(|_, ctx| {
+            assert!(ctx.fence.is_open());
+            Ok(Step::pending(Duration::from_secs(10), "deleting"))
+        });
+    }
+    bench.step().await;
+    assert!(bench.store.lock_reads.load(Ordering::SeqCst) >= 4);
+}
+
+/// What a step has learnt and nobody has written down is not kept for long: the invocation may be killed.
+#[tokio::test(start_paused = true)]
+async fn a_new_memo_is_handed_over_within_ten_seconds() {
+    let mut bench = bench();
+    bench.request.item.patience_ms = 25_000;
+    for _ in 0..11 {
+        bench.answers(Ok(Step::pending_with(Duration::from_secs(5), "deleting", json!({ "token": "new" }))));
     }
     let result = bench.step().await;
-    assert_eq!((result.outcome, result.look_again_ms, result.ms), (Outcome::Pending, Some(2_000), 2_000));
-    assert_eq!(bench.asked(), 2);
+    assert_eq!((result.outcome, result.ms, bench.asked()), (Outcome::Pending, 10_000, 11));
+}
+
+/// An error is tried again when its rule says, not sooner; its code tells the planner.
+#[tokio::test(start_paused = true)]
+async fn an_error_is_not_hastened() {
+    let mut bench = bench();
+    bench.request.item.patience_ms = 25_000;
+    let memo = json!({ "error": { "code": "DependencyViolation", "since": T } });
+    bench.request.item.memo = Some(memo.clone());
+    for _ in 0..3 {
+        bench.answers(Ok(Step::pending_with(Duration::from_secs(10), "DependencyViolation: in use", memo.clone())));
+    }
+    let result = bench.step().await;
+    assert_eq!((result.outcome, result.ms, bench.asked()), (Outcome::Pending, 20_000, 3));
+    assert_eq!((result.code.as_deref(), result.look_again_ms), (Some("DependencyViolation"), Some(10_000)));
 }
 
 /// What a step wants remembered before it goes on is written down first: the invocation may be killed.

@@ -181,6 +181,7 @@ pub(crate) fn bench() -> Bench {
         started_at: T - 5_000,
         look: false,
         memo: None,
+        patience_ms: 0,
     };
     let world = World { clock: Arc::new(clock), executions: home.clone(), accounts: home.clone() };
     let rails = Rails::from_vars(|name| (name == "EBB_APP").then(|| "ebb".to_owned())).unwrap();

@@ -82,7 +82,8 @@ async fn a_slow_read_of_the_state_asks_the_lock_again() {
 /// In force for the whole step: closed meanwhile, the next check of a loop says so.
 #[tokio::test(start_paused = true)]
 async fn a_close_is_seen_within_a_step() {
-    let bench = bench();
+    let mut bench = bench();
+    bench.request.item.patience_ms = 10_000;
     let (store, body) = (bench.store.clone(), LockBody::closed(&bench.identity(), None, T).to_json());
     let key = bench.request.run.key().lock();
     bench.acts(move |_, ctx| {
@@ -90,7 +91,7 @@ async fn a_close_is_seen_within_a_step() {
         store.inner.raw_put(&key, body.clone());
         Ok(Step::pending(Duration::from_millis(2_900), "a page"))
     });
-    bench.provider.takes_ms.store(2_500, Ordering::SeqCst);
+    bench.provider.takes_ms.store(5_500, Ordering::SeqCst);
     let result = bench.step().await;
     assert_eq!((result.code.as_deref(), bench.asked()), (Some("FenceShut"), 1), "{result:?}");
 }

@@ -172,3 +172,83 @@ fn a_look_whose_worker_crashes_every_time_fails_the_row() {
     }
     assert_eq!((bench.status("Table"), bench.code("Table")), (Status::Failed, Some("WorkerCrashed")));
 }
+
+const UNKNOWN: &str = "AWS::New::Thing";
+
+fn unknown() -> serde_json::Value {
+    json!([
+        ["Thing", UNKNOWN, "thing", {}, ["Key"]],
+        ["Seed", "Custom::Seed"],
+        ["Masked", UNKNOWN, "***"],
+        ["Malformed", UNKNOWN, ""],
+        ["Key", "AWS::KMS::Key"],
+        ["Table", TABLE],
+    ])
+}
+
+fn no_provider(bench: &Bench) -> Vec<StepResult> {
+    let refuse = |result: StepResult| match result.id.as_str() {
+        "S/Thing" => result.because(&Code::NoProvider.name(), "nothing deletes this type"),
+        _ => result,
+    };
+    bench.all(Outcome::Pending).into_iter().map(refuse).collect()
+}
+
+// What nothing can delete is found before the first delete, whatever the request allows; a row that cannot be addressed
+// refuses nothing.
+#[test]
+fn a_type_nobody_knows_refuses_before_the_first_delete() {
+    for (options, looks) in
+        [(json!({}), vec!["Table", "Thing"]), (json!({"deleteData": true, "removeProtection": true}), vec!["Thing"])]
+    {
+        let mut bench = Bench::with(unknown(), options);
+        assert_eq!(bench.plan(&[]), PlanNext::Wave);
+        let mut wave = bench.wave();
+        wave.sort();
+        assert_eq!(wave, looks);
+        assert!(bench.items().iter().all(|item| item.look));
+        let results = no_provider(&bench);
+        assert_eq!(bench.plan(&results), PlanNext::Finish);
+        let refusal = bench.record.refusal.clone().unwrap();
+        assert_eq!(refusal.ending, Ending::Refused);
+        assert!(refusal.message.contains("S/Thing (NoProvider: nothing deletes this type)"), "{refusal}");
+        assert!(refusal.message.ends_with("Set skipGuarded to leave them and what they need"), "{refusal}");
+        assert!(!refusal.message.contains("Masked") && !refusal.message.contains("Malformed"), "{refusal}");
+        assert!(bench.record.resources.values().all(|row| row.status != Status::Deleted));
+    }
+}
+
+#[test]
+fn with_skip_guarded_what_nobody_can_delete_is_left_with_what_it_needs() {
+    let mut bench = Bench::with(unknown(), json!({"skipGuarded": true}));
+    bench.plan(&[]);
+    let results = no_provider(&bench);
+    assert_eq!(bench.plan(&results), PlanNext::Wave);
+    assert_eq!((bench.status("Thing"), bench.code("Thing")), (Status::Skipped, Some("Guarded")));
+    assert_eq!(bench.status("Key"), Status::Blocked);
+    assert_eq!(bench.delete_all(), PlanNext::Finish);
+    assert_eq!((bench.status("Seed"), bench.status("Table")), (Status::Deleted, Status::Deleted));
+}
+
+// A dry run tells of it and refuses nothing.
+#[test]
+fn a_dry_run_looks_at_types_nobody_knows() {
+    let mut bench = Bench::with(unknown(), json!({"dryRun": true, "deleteData": true, "removeProtection": true}));
+    bench.plan(&[]);
+    let results = no_provider(&bench);
+    assert_eq!(bench.plan(&results), PlanNext::Finish);
+    assert!(bench.record.refusal.is_none());
+    assert_eq!(bench.row("Thing").looked.as_ref().unwrap().code.as_deref(), Some("NoProvider"));
+}
+
+// A look that met a mask or an address of another shape says nothing about the others.
+#[test]
+fn a_look_without_an_address_refuses_nothing() {
+    for code in [Code::MaskedAddress, Code::MalformedPhysicalId, Code::MissingAddress] {
+        let mut bench = Bench::new(json!([["Thing", UNKNOWN]]));
+        bench.plan(&[]);
+        let result = bench.result("Thing", Outcome::Skipped).because(&code.name(), "cannot be addressed");
+        assert_eq!(bench.plan(&[result]), PlanNext::Wave, "{code:?}");
+        assert!(!bench.items()[0].look && bench.record.refusal.is_none());
+    }
+}

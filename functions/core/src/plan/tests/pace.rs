@@ -14,16 +14,17 @@ fn the_planner_waits_for_what_is_pending() {
     bench.plan(&[]);
     let mut results = bench.all(Outcome::Pending);
     results[0].look_again_ms = Some(30_000);
-    results[1].look_again_ms = Some(5_000);
+    results[1].look_again_ms = Some(9_000);
+    results = results.into_iter().map(|result| result.because("Busy", "not yet")).collect();
     assert_eq!((results[0].id.as_str(), results[1].id.as_str()), ("S/Nat", "S/Queue"), "longest remaining path first");
     assert_eq!(bench.plan(&results), PlanNext::Wait);
-    assert!((5..=6).contains(&bench.seconds()), "{}", bench.seconds());
-    bench.now += 6_000;
+    assert!((9..=10).contains(&bench.seconds()), "{}", bench.seconds());
+    bench.now += 10_000;
     assert_eq!(bench.plan(&results), PlanNext::Wave, "the old results count once");
     assert_eq!(bench.wave(), ["Queue"]);
     let result = bench.result("Queue", Outcome::Deleted);
     assert_eq!(bench.plan(&[result]), PlanNext::Wait);
-    assert!((22..=26).contains(&bench.seconds()), "{}", bench.seconds());
+    assert!((18..=22).contains(&bench.seconds()), "{}", bench.seconds());
 }
 
 // A slow delete never holds back an unrelated resource.
@@ -45,7 +46,7 @@ fn a_slow_delete_holds_back_only_what_it_needs() {
 fn a_long_wait_is_cut() {
     let mut bench = Bench::new(json!([["Nat", NAT]]));
     bench.plan(&[]);
-    let mut result = bench.result("Nat", Outcome::Pending);
+    let mut result = bench.result("Nat", Outcome::Pending).because("Busy", "not yet");
     result.look_again_ms = Some(3_600_000);
     bench.plan(&[result]);
     assert_eq!(bench.seconds(), 120);
@@ -156,7 +157,8 @@ fn a_delete_past_its_deadline_fails_with_the_last_code() {
         assert!(plans < 200, "it ends");
         let mut results = Vec::new();
         if bench.record.answer.next == PlanNext::Wave {
-            results.push(bench.result("A", Outcome::Pending).because("DependencyViolation", "in use"));
+            let refused = bench.result("A", Outcome::Pending).because("DependencyViolation", "in use");
+            results.push(crate::StepResult { look_again_ms: Some(10_000), ..refused });
         } else {
             bench.now += bench.seconds() * 1000;
         }
@@ -186,7 +188,7 @@ fn a_custom_resource_has_hours() {
 // A shut fence is pending and repeated; it is no crash, and it asks for no quiet time.
 #[test]
 fn a_shut_fence_is_repeated() {
-    let mut bench = Bench::new(json!([["A", "AWS::RDS::DBCluster"]]));
+    let mut bench = Bench::new(json!([["A", "AWS::EKS::Cluster"]]));
     bench.plan(&[]);
     for _ in 0..6 {
         let shut = bench.result("A", Outcome::Pending).because(&Code::FenceShut.name(), "the lock is closed");
@@ -243,10 +245,10 @@ fn a_full_history_is_handed_over() {
 // Waiting fills the history, too.
 #[test]
 fn a_drive_that_only_waits_is_handed_over() {
-    let mut bench = Bench::new(json!([["C", "Custom::Thing"]]));
+    let mut bench = Bench::new(json!([["Nat", NAT]]));
     bench.plan(&[]);
     bench.record.events = EVENT_BUDGET - 5;
-    let result = bench.result("C", Outcome::Pending);
+    let result = bench.result("Nat", Outcome::Pending);
     assert_eq!(bench.plan(&[result]), PlanNext::Again);
     bench.drive = 2;
     assert_eq!(bench.plan(&[]), PlanNext::Wait);
@@ -288,4 +290,60 @@ fn the_instant_of_a_step_never_goes_back() {
     let result = bench.result("A", Outcome::Deleted);
     bench.plan(&[result]);
     assert_eq!((bench.record.at, bench.row("A").ended_at), (at, at));
+}
+
+// A short wait is spent inside the steps: a wave costs less than a wait and a wave. An error is not hastened by it.
+#[test]
+fn a_short_wait_is_a_wave() {
+    let mut bench = Bench::new(json!([["A", QUEUE], ["B", QUEUE]]));
+    bench.plan(&[]);
+    let mut results = bench.all(Outcome::Pending);
+    results[1] = results[1].clone().because("Throttling", "too fast");
+    results[1].look_again_ms = Some(4_000);
+    assert_eq!(bench.plan(&results), PlanNext::Wave);
+    assert_eq!(bench.wave(), ["A"]);
+    assert!(bench.items()[0].patience_ms >= 1_000, "the step waits: waves do not chase each other");
+}
+
+const API: &str = "AWS::ApiGateway::RestApi";
+
+// One REST API in 30 seconds per account: the others wait for their turn, the one with most behind it goes first.
+#[test]
+fn deletes_begin_at_the_pace_of_their_quota() {
+    let mut bench = Bench::new(json!([["A", API], ["B", API], ["C", API, null, {}, ["Nat"]], ["Nat", NAT], ["Q", QUEUE]]));
+    let began = bench.now;
+    assert_eq!(bench.plan(&[]), PlanNext::Wave);
+    assert_eq!(bench.wave(), ["C", "Q"]);
+    let results = [bench.result("C", Outcome::Deleted), bench.result("Q", Outcome::Deleted)];
+    bench.now += 1_000;
+    assert_eq!(bench.plan(&results), PlanNext::Wave);
+    assert_eq!(bench.wave(), ["Nat"], "the pace of one type holds back no other");
+    let results = bench.all(Outcome::Deleted);
+    assert_eq!(bench.plan(&results), PlanNext::Wait, "held back is not done");
+    assert_eq!(bench.seconds(), 29);
+    bench.now = began + 29_999;
+    assert_eq!(bench.plan(&[]), PlanNext::Wait);
+    bench.now = began + 30_000;
+    assert_eq!(bench.plan(&[]), PlanNext::Wave);
+    assert_eq!(bench.wave(), ["A"]);
+    let results = bench.all(Outcome::Pending);
+    bench.now += 30_000;
+    bench.plan(&results);
+    assert!(bench.wave().contains(&"B".to_owned()), "a delete that goes on has begun long ago: {:?}", bench.wave());
+}
+
+// Five resources of an API a second.
+#[test]
+fn a_pace_lets_several_begin_together() {
+    let rows: Vec<_> = (0..12).map(|n| json!([format!("R{n:02}"), "AWS::ApiGateway::Resource"])).collect();
+    let mut bench = Bench::new(rows.into());
+    let mut waves = Vec::new();
+    bench.plan(&[]);
+    while bench.record.answer.next != PlanNext::Finish {
+        waves.push((bench.wave().len(), bench.seconds()));
+        let results = bench.all(Outcome::Deleted);
+        bench.now += bench.seconds() * 1000;
+        bench.plan(&results);
+    }
+    assert_eq!(waves, [(5, 0), (0, 1), (5, 0), (0, 1), (2, 0)]);
 }

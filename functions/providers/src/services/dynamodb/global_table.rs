@@ -11,10 +11,9 @@ use ebb_core::{Resource, Step};
 use serde_json::{Value, json};
 
 use super::{GONE, PROTECTED, describe, name, protect, switch_off};
-use crate::Cx;
 use crate::call::{CallError, StepError, StepResult};
 use crate::classify::{Rules, retry};
-use crate::protection;
+use crate::{Cx, memo, protection};
 
 pub(super) const RULES: Rules = Rules {
     gone: GONE,
@@ -37,11 +36,15 @@ pub(super) async fn global_table(r: &Resource, cx: &Cx<'_>) -> StepResult {
     let table = name(r, cx)?;
     let found = match describe(table, cx).await {
         Ok(found) => found,
-        Err(call) if call.is(GONE) && remembered(cx, ACCEPTED).is_some() => return Ok(Step::DELETED),
+        Err(call) if call.is(GONE) && memo::get(cx, ACCEPTED).is_some() => return Ok(Step::DELETED),
         Err(call) => return Err(StepError::Call(call)),
     };
     if found.table_status == Some(TableStatus::Deleting) {
-        return Ok(Step::pending_with(Duration::from_secs(5), "the table is DELETING", remember(cx, ACCEPTED, json!(true))));
+        return Ok(Step::pending_with(
+            Duration::from_secs(5),
+            "the table is DELETING",
+            memo::with(cx, [(ACCEPTED, json!(true))]),
+        ));
     }
     if cx.run.options.remove_protection
         && let Some(step) = switch_off(&found, table, cx).await?
@@ -62,20 +65,11 @@ pub(super) async fn global_table(r: &Resource, cx: &Cx<'_>) -> StepResult {
     }
     cx.fence.check().await?;
     match cx.aws.dynamodb().delete_table().table_name(table).send().await.map_err(CallError::from) {
-        Ok(_) => Ok(Step::pending_with(Duration::from_secs(5), "the table is DELETING", remember(cx, ACCEPTED, json!(true)))),
+        Ok(_) => {
+            Ok(Step::pending_with(Duration::from_secs(5), "the table is DELETING", memo::with(cx, [(ACCEPTED, json!(true))])))
+        }
         Err(call) => Err(failed(table, call, cx).await),
     }
-}
-
-fn remembered<'a>(cx: &'a Cx<'_>, key: &str) -> Option<&'a Value> {
-    cx.memo.and_then(|memo| memo.get(key))
-}
-
-/// The memo with one thing more: a protection that was on stays in it.
-fn remember(cx: &Cx<'_>, key: &str, value: Value) -> Value {
-    let mut memo = cx.memo.and_then(Value::as_object).cloned().unwrap_or_default();
-    memo.insert(key.to_owned(), value);
-    Value::Object(memo)
 }
 
 async fn failed(table: &str, call: CallError, cx: &Cx<'_>) -> StepError {
@@ -113,7 +107,7 @@ async fn scaling_out(r: &Resource, table: &str, found: &TableDescription, cx: &C
         return Ok(None);
     }
     let targets = targets(table, found, cx.aws.region());
-    let done = remembered(cx, SCALING).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
+    let done = memo::get(cx, SCALING).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok()).unwrap_or(0);
     if done >= targets.len() {
         return Ok(None);
     }
@@ -130,11 +124,11 @@ async fn scaling_out(r: &Resource, table: &str, found: &TableDescription, cx: &C
             _ => {}
         }
         if !cx.has_time() {
-            let memo = remember(cx, SCALING, json!(n + 1));
+            let memo = memo::with(cx, [(SCALING, json!(n + 1))]);
             return Ok(Some(Step::pending_with(Duration::ZERO, "scaling targets are being removed", memo)));
         }
     }
-    let memo = remember(cx, SCALING, json!(targets.len()));
+    let memo = memo::with(cx, [(SCALING, json!(targets.len()))]);
     Ok(Some(Step::pending_with(Duration::from_secs(1), "scaling targets were removed", memo)))
 }
 

@@ -4,11 +4,11 @@ use aws_sdk_ec2::types::{State, VpcEndpoint};
 use ebb_core::Resource;
 
 use super::unsuccessful;
-use super::watch::{Seen, Watch};
 use crate::Cx;
 use crate::call::{CallError, CallResult, StepError, StepResult};
 use crate::classify::Rules;
 use crate::registry::TypeDef;
+use crate::watch::{Seen, Watch};
 
 pub(super) const VPC_ENDPOINT: TypeDef = TypeDef {
     name: "AWS::EC2::VPCEndpoint",

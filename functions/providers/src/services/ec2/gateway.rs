@@ -5,12 +5,12 @@ use std::time::Duration;
 use aws_sdk_ec2::types::AttachmentStatus;
 use ebb_core::{Resource, Step};
 
-use super::watch::{Seen, Watch};
 use super::{holders, malformed};
 use crate::Cx;
 use crate::call::{CallError, CallResult, StepError, StepResult};
 use crate::classify::{Rules, blocked, is_blocked};
 use crate::registry::TypeDef;
+use crate::watch::{Seen, Watch};
 
 pub(super) const INTERNET_GATEWAY: TypeDef = TypeDef {
     name: "AWS::EC2::InternetGateway",

@@ -5,12 +5,12 @@ use std::time::Duration;
 use aws_sdk_ec2::types::{AttributeBooleanValue, InstanceAttributeName, InstanceStateName};
 use ebb_core::{Code, DeleteError, ErrorClass, Look, Resource};
 
-use super::watch::{Seen, Watch};
 use crate::Cx;
 use crate::budget::protected;
 use crate::call::{CallError, CallResult, StepError, StepResult};
 use crate::classify::{Rules, retry};
 use crate::registry::TypeDef;
+use crate::watch::{Seen, Watch};
 
 pub(super) const INSTANCE: TypeDef = TypeDef {
     name: "AWS::EC2::Instance",
@@ -49,21 +49,27 @@ async fn instance(r: &Resource, cx: &Cx<'_>) -> StepResult {
     }
 }
 
-/// Whether there was one to terminate. The protection is switched off right before, whatever is recorded of it; the
-/// switch may take half a minute to count.
+/// Switches the termination protection off, whatever is recorded of it: the switch may take half a minute to count. One
+/// that fails is EC2's to refuse at the delete.
+pub(crate) async fn allow_termination(r: &Resource, cx: &Cx<'_>) -> Result<(), StepError> {
+    cx.fence.check().await?;
+    let off = AttributeBooleanValue::builder().value(false).build();
+    let modify = cx.aws.ec2().modify_instance_attribute().instance_id(&r.physical_id).disable_api_termination(off);
+    match modify.send().await.map_err(CallError::from) {
+        Err(call) if call.fence_shut => Err(call.into()),
+        Err(call) => {
+            tracing::warn!(resource = %r.logical_id, code = %call.code, "termination protection could not be switched off");
+            Ok(())
+        }
+        Ok(_) => Ok(()),
+    }
+}
+
+/// Whether there was one to terminate. The protection is switched off right before.
 async fn terminate(r: &Resource, cx: &Cx<'_>) -> Result<bool, StepError> {
     let remove_protection = cx.run.options.remove_protection;
     if remove_protection {
-        cx.fence.check().await?;
-        let off = AttributeBooleanValue::builder().value(false).build();
-        let modify = cx.aws.ec2().modify_instance_attribute().instance_id(&r.physical_id).disable_api_termination(off);
-        match modify.send().await.map_err(CallError::from) {
-            Err(call) if call.fence_shut => return Err(call.into()),
-            Err(call) => {
-                tracing::warn!(resource = %r.logical_id, code = %call.code, "termination protection could not be switched off");
-            }
-            Ok(_) => {}
-        }
+        allow_termination(r, cx).await?;
     }
     cx.fence.check().await?;
     match cx.aws.ec2().terminate_instances().instance_ids(&r.physical_id).send().await.map_err(CallError::from) {

@@ -6,7 +6,7 @@ mod address;
 mod endpoint;
 mod flow_log;
 mod gateway;
-mod holders;
+pub(crate) mod holders;
 mod instance;
 pub(crate) mod interfaces;
 mod nat_gateway;
@@ -20,11 +20,12 @@ mod subnet;
 mod tests;
 mod volume;
 mod vpc;
-mod watch;
 
 use crate::call::{CallError, StepError};
 use crate::registry::TypeDef;
 use aws_sdk_ec2::types::Filter;
+
+pub(crate) use self::instance::allow_termination;
 
 pub(crate) const TYPES: &[TypeDef] = &[
     address::EIP,
@@ -43,6 +44,7 @@ pub(crate) const TYPES: &[TypeDef] = &[
     security_group_rule::EGRESS,
     security_group_rule::INGRESS,
     subnet::SUBNET,
+    network_acl::SUBNET_NETWORK_ACL_ASSOCIATION,
     volume::VOLUME,
     vpc::VPC,
 ];

@@ -6,11 +6,11 @@ use std::time::Duration;
 use aws_sdk_ec2::types::NatGatewayState;
 use ebb_core::{Resource, Step};
 
-use super::watch::{Seen, Watch};
 use crate::Cx;
 use crate::call::{CallResult, StepError, StepResult};
 use crate::classify::{Rules, retry};
 use crate::registry::TypeDef;
+use crate::watch::{Seen, Watch};
 
 pub(super) const NAT_GATEWAY: TypeDef = TypeDef {
     name: "AWS::EC2::NatGateway",

@@ -1,9 +1,10 @@
-//! Network ACLs and their entries. An association with a subnet ends with the subnet.
+//! Network ACLs, their entries, their associations with subnets.
 
-use ebb_core::{Resource, Step};
+use aws_sdk_ec2::types::{Filter, NetworkAcl, NetworkAclAssociation};
+use ebb_core::{Code, Resource, Step};
 use serde_json::Value;
 
-use super::holders;
+use super::{filter, holders};
 use crate::Cx;
 use crate::call::{CallError, StepError, StepResult};
 use crate::classify::{Rules, blocked, is_blocked};
@@ -32,6 +33,14 @@ pub(super) const NETWORK_ACL_ENTRY: TypeDef = TypeDef {
     rules: Rules { gone: &["InvalidNetworkAclEntry.NotFound", "InvalidNetworkAclID.NotFound"], ..Rules::NONE },
 };
 
+pub(super) const SUBNET_NETWORK_ACL_ASSOCIATION: TypeDef = TypeDef {
+    name: "AWS::EC2::SubnetNetworkAclAssociation",
+    step: |r, cx| Box::pin(association(r, cx)),
+    look: None,
+    actions: &["ec2:DescribeNetworkAcls", "ec2:ReplaceNetworkAclAssociation"],
+    rules: Rules { gone: &["InvalidAssociationID.NotFound", "InvalidSubnetID.NotFound"], ..Rules::NONE },
+};
+
 async fn network_acl(r: &Resource, cx: &Cx<'_>) -> StepResult {
     match cx.aws.ec2().delete_network_acl().network_acl_id(&r.physical_id).send().await.map_err(CallError::from) {
         Ok(_) => Ok(Step::DELETED),
@@ -47,6 +56,49 @@ async fn subnets(cx: &Cx<'_>, acl: &str) -> Result<Vec<String>, StepError> {
     let answer = cx.aws.ec2().describe_network_acls().network_acl_ids(acl).send().await?;
     let ours = answer.network_acls().iter().filter(|a| a.network_acl_id() == Some(acl));
     Ok(ours.flat_map(|a| a.associations()).filter_map(|a| Some(format!("{} (associated)", a.subnet_id()?))).collect())
+}
+
+/// A subnet always has an ACL, so what the stack gave it makes way for the VPC's default one (as CloudFormation does; cdkd
+/// makes no call and leaves an ACL that cannot be deleted). An association has another id whenever it is replaced: the
+/// subnet tells the one of now.
+async fn association(r: &Resource, cx: &Cx<'_>) -> StepResult {
+    let recorded = r.address("NetworkAclId")?;
+    let subnet = r.address("SubnetId")?;
+    let by = match subnet {
+        Some(subnet) => filter("association.subnet-id", [subnet]),
+        None => filter("association.association-id", [&r.physical_id]),
+    };
+    let current = |a: &&NetworkAclAssociation| match subnet {
+        Some(subnet) => a.subnet_id() == Some(subnet),
+        None => a.network_acl_association_id() == Some(&r.physical_id),
+    };
+    let found = acls(cx, vec![by]).await?;
+    let Some((acl, now)) = found.iter().find_map(|acl| Some((acl, acl.associations().iter().find(current)?))) else {
+        return Ok(Step::ALREADY_GONE);
+    };
+    let ours = match recorded {
+        Some(recorded) => acl.network_acl_id() == Some(recorded),
+        None => now.network_acl_association_id() == Some(&r.physical_id),
+    };
+    if !ours || acl.is_default() == Some(true) {
+        return Ok(Step::ALREADY_GONE);
+    }
+    let vpc = acl.vpc_id().unwrap_or_default();
+    let defaults = acls(cx, vec![filter("vpc-id", [vpc]), filter("default", ["true"])]).await?;
+    let default = defaults.iter().find(|acl| acl.vpc_id() == Some(vpc) && acl.is_default() == Some(true));
+    let Some(default) = default.and_then(|acl| acl.network_acl_id()) else {
+        let reason = "the VPC's default network ACL is not listed: the association cannot be given to it";
+        return Err(StepError::Skip { code: Code::MissingAddress, reason: reason.into() });
+    };
+    cx.fence.check().await?;
+    let replace = cx.aws.ec2().replace_network_acl_association().network_acl_id(default);
+    replace.set_association_id(now.network_acl_association_id().map(str::to_owned)).send().await?;
+    Ok(Step::DELETED)
+}
+
+async fn acls(cx: &Cx<'_>, filters: Vec<Filter>) -> Result<Vec<NetworkAcl>, StepError> {
+    let call = cx.aws.ec2().describe_network_acls().set_filters(Some(filters));
+    Ok(call.into_paginator().items().send().try_collect().await?)
 }
 
 async fn entry(r: &Resource, cx: &Cx<'_>) -> StepResult {

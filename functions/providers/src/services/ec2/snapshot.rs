@@ -1,76 +1,45 @@
 //! The final snapshot of a volume: found by its tag, made when there is none, waited for until it is complete. Nothing
 //! that goes wrong here lets the volume go.
 
-use std::time::Duration;
-
 use aws_sdk_ec2::types::{ResourceType, Snapshot, SnapshotState, Tag, TagSpecification};
-use ebb_core::{Code, DeleteError, Millis, Resource, Step};
-use serde::{Deserialize, Serialize};
+use ebb_core::Resource;
 
 use super::filter;
 use crate::Cx;
 use crate::call::{CallResult, StepError};
+use crate::final_snapshot::{Saved, State, Taking, failed};
 
 /// cdkd's tag, whose value is the volume's id: ids are never used twice, so a snapshot with it is of this volume.
 const TAG: &str = "cdkd:final-snapshot-of";
-const LOOK_AGAIN: Duration = Duration::from_secs(5);
-const PATIENCE: Duration = Duration::from_secs(3600);
-/// How many looks may not find a snapshot that was just made.
-const MISSING: u32 = 24;
 
-/// What the next step needs to know.
-#[derive(Clone, Deserialize, Serialize)]
-struct Memo {
-    snapshot: String,
-    since: Millis,
-    #[serde(default)]
-    missing: u32,
-}
-
-/// `None` when a complete snapshot of the volume exists, or the volume went meanwhile; else what to answer.
-pub(super) async fn final_snapshot(r: &Resource, cx: &Cx<'_>) -> Result<Option<Step>, StepError> {
-    let memo: Option<Memo> = cx.memo.and_then(|m| serde_json::from_value(m.clone()).ok());
-    let found = match &memo {
-        Some(memo) => by_id(cx, &memo.snapshot).await?,
-        None => match by_tag(cx, &r.physical_id).await? {
-            Some(found) => Some(found),
-            None => match create(r, cx).await? {
-                Some(made) => Some(made),
-                None => return Ok(None),
-            },
-        },
-    };
-    let memo = match (memo, &found) {
-        (Some(memo), Some(_)) => Memo { missing: 0, ..memo },
-        (Some(memo), None) => Memo { missing: memo.missing + 1, ..memo },
-        (None, found) => {
-            let id = found.as_ref().and_then(|s| s.snapshot_id());
-            let id = id.ok_or_else(|| failed("EC2 answered a final snapshot without an id"))?;
-            Memo { snapshot: id.to_owned(), since: cx.clock.now(), missing: 0 }
+/// How far the volume is saved. Made and tagged in one call, so that a killed step finds its snapshot again.
+pub(super) async fn final_snapshot(r: &Resource, cx: &Cx<'_>) -> Result<Saved, StepError> {
+    let (taking, found) = match Taking::of(cx) {
+        Some(taking) => {
+            let found = by_id(cx, &taking.snapshot).await?;
+            (taking, found)
+        }
+        None => {
+            let found = match by_tag(cx, &r.physical_id).await? {
+                Some(found) => found,
+                None => match create(r, cx).await? {
+                    Some(made) => made,
+                    None => return Ok(Saved::Nothing),
+                },
+            };
+            let id = found.snapshot_id().ok_or_else(|| failed("EC2 answered a final snapshot without an id"))?;
+            (Taking::begun(id, cx), Some(found))
         }
     };
-    let state = found.as_ref().map(|s| s.state().cloned().unwrap_or(SnapshotState::Pending));
-    match state {
-        Some(SnapshotState::Completed) => return Ok(None),
-        Some(SnapshotState::Pending | SnapshotState::Recovering) => {}
-        Some(state) => {
-            return Err(failed(&format!("the final snapshot {} ended as {}: the volume stays", memo.snapshot, state.as_str())));
-        }
-        None if memo.missing > MISSING => {
-            return Err(failed(&format!("the final snapshot {} is nowhere to be found: the volume stays", memo.snapshot)));
-        }
-        None => {}
-    }
-    if Duration::from_millis(cx.clock.now().saturating_sub(memo.since)) >= PATIENCE {
-        let message = format!("the final snapshot {} is not complete after an hour: the volume stays", memo.snapshot);
-        return Err(DeleteError::refused(Code::FinalSnapshotTimeout, message).into());
-    }
-    let memo = serde_json::to_value(memo).map_err(|e| failed(&e.to_string()))?;
-    Ok(Some(Step::pending_with(LOOK_AGAIN, "its final snapshot is being taken", memo)))
+    taking.seen(found.map_or(State::Missing, |s| state(&s)), cx)
 }
 
-fn failed(message: &str) -> StepError {
-    DeleteError::refused(Code::FinalSnapshotFailed, message).into()
+fn state(snapshot: &Snapshot) -> State {
+    match snapshot.state() {
+        Some(SnapshotState::Completed) => State::Complete,
+        None | Some(SnapshotState::Pending | SnapshotState::Recovering) => State::UnderWay,
+        Some(ended) => State::Ended(ended.as_str().to_owned()),
+    }
 }
 
 async fn by_id(cx: &Cx<'_>, id: &str) -> Result<Option<Snapshot>, StepError> {
@@ -92,7 +61,7 @@ async fn by_tag(cx: &Cx<'_>, volume: &str) -> Result<Option<Snapshot>, StepError
     Ok(found.into_iter().filter(usable).max_by_key(|s| s.state() == Some(&SnapshotState::Completed)))
 }
 
-/// `None` when the volume is not there any more. Made and tagged in one call, so a killed step finds it again.
+/// `None` when the volume is not there any more.
 async fn create(r: &Resource, cx: &Cx<'_>) -> Result<Option<Snapshot>, StepError> {
     cx.fence.check().await?;
     let tag = Tag::builder().key(TAG).value(&r.physical_id).build();

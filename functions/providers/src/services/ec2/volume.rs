@@ -1,14 +1,15 @@
 //! EBS volumes, with a final snapshot first when the policy asks for one.
 
 use aws_sdk_ec2::types::{Volume, VolumeState};
-use ebb_core::{Resource, Step};
+use ebb_core::Resource;
 
 use super::snapshot::final_snapshot;
-use super::watch::{Seen, Watch};
 use crate::Cx;
 use crate::call::{CallError, CallResult, StepError, StepResult};
 use crate::classify::{Rules, blocked, is_blocked, retry};
+use crate::final_snapshot::{Saved, told};
 use crate::registry::TypeDef;
+use crate::watch::{Seen, Watch};
 
 pub(super) const VOLUME: TypeDef = TypeDef {
     name: "AWS::EC2::Volume",
@@ -32,13 +33,14 @@ const RULES: Rules = Rules {
 const GONE: &[&str] = &["InvalidVolume.NotFound"];
 
 async fn volume(r: &Resource, cx: &Cx<'_>) -> StepResult {
-    let watch = Watch::of(cx);
+    let mut watch = Watch::of(cx);
     // The memo of a delete is written only after the snapshot was seen complete.
-    if r.snapshot
-        && !watch.asked()
-        && let Some(step) = saved(r, cx).await?
-    {
-        return Ok(step);
+    if r.snapshot && !watch.asked() {
+        match saved(r, cx).await? {
+            Saved::In(snapshot) => watch = watch.telling(told(&snapshot)),
+            Saved::Nothing => {}
+            Saved::NotYet(step) => return Ok(step),
+        }
     }
     let found = if watch.asked() { true } else { delete(r, cx).await? };
     match seen(find(r, cx).await?.as_ref()) {
@@ -51,12 +53,11 @@ async fn volume(r: &Resource, cx: &Cx<'_>) -> StepResult {
     }
 }
 
-/// `None` when the volume may be deleted: its last state is in a snapshot, or it is going or gone already.
-/// While it is attached more can be written, so the snapshot waits for that.
-async fn saved(r: &Resource, cx: &Cx<'_>) -> Result<Option<Step>, StepError> {
-    let Some(volume) = find(r, cx).await? else { return Ok(None) };
+/// How far the volume is saved. While it is attached more can be written, so the snapshot waits for that.
+async fn saved(r: &Resource, cx: &Cx<'_>) -> Result<Saved, StepError> {
+    let Some(volume) = find(r, cx).await? else { return Ok(Saved::Nothing) };
     if seen(Some(&volume)) != Seen::There {
-        return Ok(None);
+        return Ok(Saved::Nothing);
     }
     if volume.state() == Some(&VolumeState::InUse) || !volume.attachments().is_empty() {
         let call = CallError::inside("VolumeInUse", "the volume is attached: its final snapshot waits");

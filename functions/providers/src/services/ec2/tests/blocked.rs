@@ -182,3 +182,28 @@ fn more_than_five_holders_are_counted() {
     let (_, note) = pending(next(&mut Bench::new("AWS::EC2::Subnet", "subnet-1", json!({})), script));
     assert!(note.contains("eni-4") && !note.contains("eni-5") && note.ends_with(" and 2 more"), "{note}");
 }
+
+/// A group is held by interfaces (whose they are, and what for) and by rules of other groups: one answer names both.
+#[test]
+fn a_group_is_held_by_interfaces_and_by_rules_elsewhere() {
+    let balancer = Interface {
+        id: "eni-lb",
+        description: "ELB app/web/1",
+        status: "in-use",
+        more: "<requesterId>amazon-elb</requesterId>",
+        ..LAMBDAS
+    };
+    let rule = "<item><ipProtocol>tcp</ipProtocol><groups><item><groupId>sg-1</groupId></item></groups></item>";
+    let admits = |id: &str| format!("<groupId>{id}</groupId><ipPermissions>{rule}</ipPermissions>");
+    let groups = |all: &[String]| list("DescribeSecurityGroups", "securityGroupInfo", all);
+    for code in ["DependencyViolation", "InvalidGroup.InUse"] {
+        let script = Script::new()
+            .ec2_error(&["Action=DeleteSecurityGroup&"], code, "it is held")
+            .on(&["Action=DescribeNetworkInterfaces&", "Name=group-id"], 200, interfaces(std::slice::from_ref(&balancer)))
+            .on(&["Name=ip-permission.group-id"], 200, groups(&[admits("sg-1"), admits("sg-2")]))
+            .on(&["Name=egress.ip-permission.group-id"], 200, groups(&[]));
+        let (look_again, note) = pending(next(&mut Bench::new("AWS::EC2::SecurityGroup", "sg-1", json!({})), script));
+        let holders = "eni-lb (ELB app/web/1; owner amazon-elb; in-use), sg-2 (its ingress rules name this group)";
+        assert_eq!((look_again, note), (seconds(5), format!("{code}: held by {holders}")));
+    }
+}

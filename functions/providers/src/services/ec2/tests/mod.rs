@@ -1,6 +1,7 @@
 //! Replays: EC2's answers in, what the step calls and answers out. Neighbours are planted wherever a step lists, since an
 //! endpoint may ignore a filter.
 
+mod acl_associations;
 mod addresses;
 mod blocked;
 mod instances;
@@ -51,10 +52,8 @@ fn wait<T>(future: impl Future<Output = T>) -> T {
 /// When to look again, and why.
 #[track_caller]
 fn pending(answer: Result<Step, DeleteError>) -> (Duration, String) {
-    match answer {
-        Ok(Step::Pending { look_again, note, .. }) => (look_again, note.into_owned()),
-        other => panic!("not pending: {other:?}"),
-    }
+    let (seconds, note) = crate::testing::pending(answer);
+    (Duration::from_secs(seconds), note)
 }
 
 fn seconds(seconds: u64) -> Duration {

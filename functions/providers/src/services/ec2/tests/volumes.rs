@@ -90,7 +90,18 @@ fn the_snapshot_comes_first() {
         pending(next(&mut bench, by_id(here(Script::new()), Some("pending"))));
     }
     let script = delete(by_id(here(Script::new()), Some("completed")));
-    assert_eq!(next(&mut bench, script), Ok(Step::DELETED));
+    assert_eq!(next(&mut bench, script), Ok(Step::gone_with("final snapshot: snap-1")));
+}
+
+/// The report says where the data is, however long the volume takes to go.
+#[test]
+fn the_snapshot_is_told_of_when_the_volume_is_gone() {
+    let mut bench = bench(true);
+    let completed = snapshot("snap-1", "vol-1", "completed", TAG);
+    let script = search(here(Script::new()), &[completed]).on(&["DeleteVolume"], 200, done("DeleteVolume"));
+    pending(next(&mut bench, script.on(&["DescribeVolumes"], 200, volumes(Some("deleting"), ""))));
+    let gone = next(&mut bench, Script::new().on(&["DescribeVolumes"], 200, volumes(None, "")));
+    assert_eq!(gone, Ok(Step::gone_with("final snapshot: snap-1")));
 }
 
 #[test]
@@ -104,7 +115,8 @@ fn an_earlier_snapshot_is_used() {
     let completed = snapshot("snap-1", "vol-1", "completed", TAG);
     let under_way = snapshot("snap-0", "vol-1", "pending", TAG);
     for ours in [vec![completed.clone()], vec![under_way.clone(), completed.clone()], vec![completed, under_way.clone()]] {
-        assert_eq!(next(&mut bench(true), delete(search(here(Script::new()), &ours))), Ok(Step::DELETED));
+        let answer = next(&mut bench(true), delete(search(here(Script::new()), &ours)));
+        assert_eq!(answer, Ok(Step::gone_with("final snapshot: snap-1")));
     }
     let mut bench = bench(true);
     pending(next(&mut bench, search(here(Script::new()), &[under_way])));

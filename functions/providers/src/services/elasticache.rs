@@ -1,5 +1,0 @@
-//! ElastiCache.
-
-use crate::registry::TypeDef;
-
-pub(crate) const TYPES: &[TypeDef] = &[];

@@ -1,5 +1,0 @@
-//! Glue.
-
-use crate::registry::TypeDef;
-
-pub(crate) const TYPES: &[TypeDef] = &[];

@@ -1,0 +1,238 @@
+//! How many S3 requests the lock and a wave take, counted with a bucket in memory.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use ebb_core::payload::{FinalizerRequest, KeeperRequest, PlanAnswer, PlanNext, PlanRequest, PlannerRequest};
+use ebb_core::rails::Rails;
+use ebb_core::run::run_id;
+use ebb_core::{Ending, Millis, Outcome, Refusal, Run, StepResult, Target};
+use ebb_store::lambda::read;
+use ebb_store::runs::Runs;
+use ebb_store::{
+    Accounts, Bucket, BucketError, BucketPlace, Execution, Executions, ExecutionsError, Failure, Listing, MemoryBucket, Object,
+    Put, Version, VirtualClock, When, World,
+};
+use serde::Serialize;
+use serde_json::json;
+
+const T: Millis = 1_765_000_000_000;
+const ARN: &str = "arn:aws:states:us-east-1:123456789012:execution:ebb-teardown:bench";
+const STATE: &str = "cdkd-state-123456789012";
+/// A stack without children.
+const SAMPLE: &str = include_str!("../../states/02-v2-rest-api.json");
+
+/// S3 requests, by what asked for them.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Lock {
+    pub acquire: usize,
+    pub renew: usize,
+    /// The end: what settles state, record and reports is in it.
+    pub finish: usize,
+    /// The most of any wave of a planner that planned the wave before, and of one that did not.
+    pub wave_warm: usize,
+    pub wave_cold: usize,
+    /// Writes of a wave of which nothing was deleted, beside the record.
+    pub idle_writes: usize,
+    /// Listings between the first plan and the finish.
+    pub lists: usize,
+    /// What a warm wave asks for.
+    pub warm: BTreeMap<String, usize>,
+}
+
+/// Plays one teardown twice: with planners that stay warm, and with cold ones.
+pub fn measure() -> Result<Lock, Box<dyn std::error::Error>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
+    runtime.block_on(async {
+        let mut lock = Lock::default();
+        play(&mut lock, false).await.map_err(|failure| format!("{failure:?}"))?;
+        play(&mut lock, true).await.map_err(|failure| format!("{failure:?}"))?;
+        Ok(lock)
+    })
+}
+
+async fn play(lock: &mut Lock, cold: bool) -> Result<(), Failure> {
+    let clock = Arc::new(VirtualClock::starting_at(T));
+    let bucket = Counted { memory: MemoryBucket::versioned(STATE, clock.clone()), calls: Arc::default() };
+    let run = run();
+    bucket.memory.raw_put(&run.key().state(), SAMPLE);
+    let outside = Arc::new(Outside { bucket: bucket.clone() });
+    let world = World { clock, executions: outside.clone(), accounts: outside };
+    let rails = Rails::from_vars(|name| (name == "EBB_APP").then(|| "ebb".to_owned())).map_err(|e| failure(&e.to_string()))?;
+    let keeper = ebb_lock_keeper::Deps {
+        world: world.clone(),
+        resolve: Arc::new(Runs::new(world.clone(), Arc::new(rails.clone()))),
+        rails: rails.clone(),
+        home_region: None,
+    };
+    let planner = || ebb_planner::Deps::new(world.clone(), rails.clone());
+
+    ebb_lock_keeper::handle(KeeperRequest::Acquire { run: run.clone() }, &keeper).await?;
+    lock.acquire = bucket.taken().len();
+    ebb_lock_keeper::handle(KeeperRequest::Renew { execution: ARN.into() }, &keeper).await?;
+    lock.renew = bucket.taken().len();
+
+    let mut warm = planner();
+    let (mut step, mut results, mut idle) = (0, Vec::new(), true);
+    loop {
+        if cold {
+            warm = planner();
+        }
+        let request = PlanRequest { run: run.clone(), drive: 1, step, results };
+        let answer: PlanAnswer = read(ebb_planner::handle(PlannerRequest::Plan(Box::new(request)), &warm).await?)?;
+        let calls = bucket.taken();
+        // The first plan surveys the stack.
+        if step > 0 {
+            lock.lists += calls.iter().filter(|call| call.starts_with("LIST")).count();
+            let most = if cold { &mut lock.wave_cold } else { &mut lock.wave_warm };
+            if calls.len() > *most {
+                *most = calls.len();
+                if !cold {
+                    lock.warm = by_kind(&calls);
+                }
+            }
+            if idle {
+                let state = |call: &&String| call.starts_with("PUT") && !call.contains("/runs/");
+                lock.idle_writes = lock.idle_writes.max(calls.iter().filter(state).count());
+            }
+        }
+        step = answer.step;
+        // Looks and the first answers of the deletes: nothing is gone yet.
+        idle = answer.items.iter().all(|item| item.look);
+        let outcome = |look| if look { Outcome::Pending } else { Outcome::Deleted };
+        results = answer.items.iter().map(|item| StepResult::new(&item.id, item.step, outcome(item.look))).collect();
+        match answer.next {
+            PlanNext::Wave => {}
+            PlanNext::Wait => world.clock.sleep(Duration::from_secs(answer.seconds.unwrap_or(1))).await,
+            PlanNext::Finish => break,
+            PlanNext::Again | PlanNext::Stop => return Err(failure(&format!("the drive ended: {answer:?}"))),
+        }
+    }
+    let finalizer = ebb_finalizer::Deps { world: world.clone() };
+    let finish = json!({"action": "finish", "run": run});
+    ebb_finalizer::handle(read::<FinalizerRequest>(finish)?, &finalizer).await?;
+    lock.finish = bucket.taken().len();
+    Ok(())
+}
+
+fn failure(what: &str) -> Failure {
+    Failure::new(Ending::Error.name(), what)
+}
+
+/// Calls by operation and the last part of the key.
+fn by_kind(calls: &[String]) -> BTreeMap<String, usize> {
+    let mut kinds = BTreeMap::new();
+    for call in calls {
+        let (operation, key) = call.split_once(' ').unwrap_or((call, ""));
+        let kind = if key.contains("/runs/") { "record" } else { key.rsplit('/').next().unwrap_or(key) };
+        *kinds.entry(format!("{operation} {kind}")).or_default() += 1;
+    }
+    kinds
+}
+
+fn input() -> serde_json::Value {
+    json!({"stack": "OrdersApi", "region": "us-west-2", "confirm": "OrdersApi", "deleteData": true, "removeProtection": true})
+}
+
+fn run() -> Run {
+    let mut run = crate::bench::makespan::run();
+    (run.options.delete_data, run.options.remove_protection) = (true, true);
+    Run {
+        run_id: run_id(ARN, T),
+        execution: ARN.into(),
+        owner: "ebb@123456789012:us-east-1/ebb-teardown/bench".into(),
+        timestamp: T,
+        account: "123456789012".into(),
+        bucket: STATE.into(),
+        bucket_region: "us-east-1".into(),
+        prefix: "cdkd".into(),
+        stack: "OrdersApi".into(),
+        region: "us-west-2".into(),
+        ..run
+    }
+}
+
+/// A bucket that writes down what it is asked for.
+#[derive(Clone)]
+struct Counted {
+    memory: MemoryBucket,
+    calls: Arc<Mutex<Vec<String>>>,
+}
+
+impl Counted {
+    fn count(&self, operation: &str, key: &str) {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(format!("{operation} {key}"));
+    }
+
+    fn taken(&self) -> Vec<String> {
+        std::mem::take(&mut *self.calls.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[async_trait]
+impl Bucket for Counted {
+    fn name(&self) -> &str {
+        self.memory.name()
+    }
+    async fn get(&self, key: &str) -> Result<Option<Object>, BucketError> {
+        self.count("GET", key);
+        self.memory.get(key).await
+    }
+    async fn put(&self, key: &str, put: Put, when: When) -> Result<String, BucketError> {
+        self.count("PUT", key);
+        self.memory.put(key, put, when).await
+    }
+    async fn delete(&self, key: &str, when: When) -> Result<(), BucketError> {
+        self.count("DELETE", key);
+        self.memory.delete(key, when).await
+    }
+    async fn list(&self, prefix: &str, next: Option<&str>, limit: usize) -> Result<Listing, BucketError> {
+        self.count("LIST", prefix);
+        self.memory.list(prefix, next, limit).await
+    }
+    async fn versions(&self, key: &str) -> Result<Vec<Version>, BucketError> {
+        self.count("LIST", key);
+        self.memory.versions(key).await
+    }
+    async fn delete_versions(&self, versions: &[Version]) -> Result<Vec<Version>, BucketError> {
+        self.count("DELETE", "versions");
+        self.memory.delete_versions(versions).await
+    }
+    async fn presign_put(&self, key: &str, expires: Duration) -> Result<String, BucketError> {
+        self.memory.presign_put(key, expires).await
+    }
+}
+
+/// One account with one bucket, and one execution that runs.
+struct Outside {
+    bucket: Counted,
+}
+
+#[async_trait]
+impl Executions for Outside {
+    async fn describe(&self, _: &str) -> Result<Option<Execution>, ExecutionsError> {
+        Ok(Some(Execution { input: input().to_string(), started_at: T, running: true, redriven: false }))
+    }
+}
+
+#[async_trait]
+impl Accounts for Outside {
+    async fn account(&self, _: Option<&Target>, _: &str) -> Result<String, Refusal> {
+        Ok("123456789012".into())
+    }
+    async fn find_bucket(
+        &self,
+        _: Option<&Target>,
+        _: &str,
+        _: &str,
+        _: Option<&str>,
+        _: Option<&str>,
+    ) -> Result<BucketPlace, Refusal> {
+        Ok(BucketPlace { name: STATE.into(), region: "us-east-1".into(), warnings: Vec::new() })
+    }
+    async fn bucket(&self, _: &Run) -> Result<Arc<dyn Bucket>, Refusal> {
+        Ok(Arc::new(self.bucket.clone()))
+    }
+}
