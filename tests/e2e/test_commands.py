@@ -88,7 +88,8 @@ def test_the_readmes_ways_to_start_are_commands_that_run(tmp_path: Path) -> None
     ways = commands("Start a teardown")
     assert [way.split()[0] for way in ways] == ["aws", "infra/deploy", "infra/deploy", "aws", "infra/deploy", "infra/deploy", "aws"]
     with Bed() as bed:
-        bed.client("s3").create_bucket(Bucket="my-code-bucket")
+        for bucket in ("my-code-bucket", "my-bucket-there"):
+            bed.client("s3").create_bucket(Bucket=bucket)
         run = at_hand(bed, tmp_path)
         assert run("infra/deploy", "my-code-bucket").returncode == 0
         app = App(bed, outputs(bed))
