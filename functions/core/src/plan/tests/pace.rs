@@ -188,7 +188,7 @@ fn a_custom_resource_has_hours() {
 // A shut fence is pending and repeated; it is no crash, and it asks for no quiet time.
 #[test]
 fn a_shut_fence_is_repeated() {
-    let mut bench = Bench::new(json!([["A", "AWS::EKS::Cluster"]]));
+    let mut bench = Bench::new(json!([["A", "AWS::OpenSearchService::Domain"]]));
     bench.plan(&[]);
     for _ in 0..6 {
         let shut = bench.result("A", Outcome::Pending).because(&Code::FenceShut.name(), "the lock is closed");
