@@ -79,8 +79,8 @@ def test_the_app_is_deployed_used_and_removed_by_hand(tmp_path: Path) -> None:
 def commands(heading: str) -> list[str]:
     """The shell commands of a section of the README, as they stand there."""
     section = (ROOT / "README.md").read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    blocks = re.findall(r"^```\n(.*?)^```$", section, re.M | re.S)
-    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", section, re.M | re.S)
+    lines = [line for language, block in blocks if not language for line in block.replace("\\\n", " ").splitlines()]
     return [line for line in lines if not line.startswith("#")]
 
 
@@ -88,7 +88,8 @@ def test_the_readmes_ways_to_start_are_commands_that_run(tmp_path: Path) -> None
     ways = commands("Start a teardown")
     assert [way.split()[0] for way in ways] == ["aws", "infra/deploy", "infra/deploy", "aws", "infra/deploy", "infra/deploy", "aws"]
     with Bed() as bed:
-        bed.client("s3").create_bucket(Bucket="my-code-bucket")
+        for bucket in ("my-code-bucket", "my-bucket-there"):
+            bed.client("s3").create_bucket(Bucket=bucket)
         run = at_hand(bed, tmp_path)
         assert run("infra/deploy", "my-code-bucket").returncode == 0
         app = App(bed, outputs(bed))

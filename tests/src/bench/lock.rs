@@ -110,7 +110,7 @@ async fn play(lock: &mut Lock, cold: bool) -> Result<(), Failure> {
             PlanNext::Again | PlanNext::Stop => return Err(failure(&format!("the drive ended: {answer:?}"))),
         }
     }
-    let finalizer = ebb_finalizer::Deps { world: world.clone() };
+    let finalizer = ebb_finalizer::Deps { world: world.clone(), app: "ebb".into() };
     let finish = json!({"action": "finish", "run": run});
     ebb_finalizer::handle(read::<FinalizerRequest>(finish)?, &finalizer).await?;
     lock.finish = bucket.taken().len();
@@ -213,7 +213,7 @@ struct Outside {
 #[async_trait]
 impl Executions for Outside {
     async fn describe(&self, _: &str) -> Result<Option<Execution>, ExecutionsError> {
-        Ok(Some(Execution { input: input().to_string(), started_at: T, running: true, redriven: false }))
+        Ok(Some(Execution { input: input().to_string(), started_at: T, running: true, redriven: false, end: None }))
     }
 }
 
