@@ -95,3 +95,4 @@ def test_it_goes(app: App, name: Callable[[str], str], case: Case) -> None:
 def test_every_type_of_the_catalogue_has_a_case_or_a_reason_for_none() -> None:
     rows = json.loads((ROOT / "functions/providers/catalogue_rows.json").read_text())
     assert sorted([*CASES, *ELSEWHERE, *REPLAYED]) == [row["type"] for row in rows]
+    assert all(kind in (ROOT / "tests/e2e" / file).read_text() for kind, file in ELSEWHERE.items())

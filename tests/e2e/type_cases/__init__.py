@@ -8,7 +8,7 @@ from .case import Case
 MODULES = (api, containers, databases, edge, functions, iam, messaging, network, operations, s3)
 CASES: dict[str, Case] = {case.type: case for module in MODULES for case in module.CASES}
 # Types that no worker is asked for: proved with the whole machine.
-ELSEWHERE = {"AWS::CloudFormation::Stack": "test_nested.py"}
+ELSEWHERE = {"AWS::CloudFormation::Stack": "test_trees.py"}
 # Types that no emulator can make or delete: proved by the replays of `ebb-providers` alone.
 REPLAYED = {
     "AWS::BedrockAgentCore::Evaluator": "the emulators have no evaluators",

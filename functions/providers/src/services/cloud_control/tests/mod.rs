@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::testing::{Bench, Script};
 
+mod catalogued;
 mod failures;
 mod guards;
 mod protections;
