@@ -48,7 +48,7 @@ def storm(rig: Rig, checks: Checks) -> None:
 
 def killed(rig: Rig, checks: Checks) -> None:
     """Processes die in the middle of their work: workers all along, the planner once the first run is well under way, the finalizer
-    when a later one finishes."""
+    when one finishes."""
     kills: Counter[str] = Counter()
 
     def act(attempt: Attempt) -> None:
@@ -62,7 +62,7 @@ def killed(rig: Rig, checks: Checks) -> None:
         killers = [killer("ebb-worker", 5, (0.2, 0.8), lambda: record()["wave"] >= 1)]
         if attempt.number == 1:
             killers.append(killer("ebb-planner", 10, (0.0, 0.3), lambda: record()["wave"] >= 4))
-        elif attempt.number <= 3:
+        if attempt.number <= 3:
             killers.append(killer("ebb-finalizer", 4, (0.05, 0.4), lambda: record()["answer"]["next"] == "finish"))
         with ExitStack() as stack:
             for one in killers:

@@ -94,6 +94,9 @@ async fn keys(request: &ForceUnlockRequest, place: &Run, bucket: &dyn Bucket, de
             &format!("the regions of {} could not be listed, nothing was removed: {error}", place.stack),
         )
     })?;
+    for region in listed.iter().filter_map(|stack| stack.region.as_deref()) {
+        deps.rails.admits_region(region)?;
+    }
     let mut keys = Vec::new();
     // Only a stack that lives in the old layout alone is locked there too.
     if !listed.is_empty() && listed.iter().all(|stack| stack.legacy) {

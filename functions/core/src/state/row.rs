@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::members::{Members, kind};
-use crate::provider::{Code, ProvisionedBy, Resource, names_cluster};
+use crate::provider::{Code, ProvisionedBy, Resource, is_custom_resource, is_masked, names_cluster};
 use crate::{Outcome, StackKey, text};
 
 /// A row, read. `Debug` never shows properties.
@@ -147,7 +147,10 @@ impl Row {
     pub fn to_resource(&self, key: &StackKey, skip_final_snapshot: bool) -> Result<Resource, NoAddress> {
         let physical_id = match self.physical_id.as_deref() {
             None => return Err(NoAddress::Missing),
-            Some("***") => return Err(NoAddress::Masked),
+            // A handler chooses its id, and may choose one that only looks masked.
+            Some(id) if id == "***" || is_masked(id) && !is_custom_resource(&self.resource_type) => {
+                return Err(NoAddress::Masked);
+            }
             Some(id) => id.to_owned(),
         };
         Ok(Resource {

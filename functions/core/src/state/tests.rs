@@ -143,9 +143,17 @@ fn a_row_without_physical_id_fails_alone() {
         assert_eq!((error.outcome(), error.code()), (crate::Outcome::Failed, crate::Code::MalformedPhysicalId));
         assert_eq!(doc.rows().filter(|row| row.to_resource(&key, false).is_err()).count(), 1);
     }
-    let masked = changed(samples::NETWORK, |s| s["resources"]["Tick23"]["physicalId"] = json!("***"));
-    let error = masked.row("Tick23").unwrap().to_resource(&key, false).unwrap_err();
-    assert_eq!((error.outcome(), error.code()), (crate::Outcome::Skipped, crate::Code::MaskedAddress));
+    // Also in part: what is not found under such an address may be anywhere.
+    for id in ["***", "/app/***", "arn:aws:sns:us-east-1:1:***", "****", "{{resolve:secretsmanager:Db:SecretString:name}}"] {
+        let masked = changed(samples::NETWORK, |s| s["resources"]["Tick23"]["physicalId"] = json!(id));
+        let error = masked.row("Tick23").unwrap().to_resource(&key, false).unwrap_err();
+        assert_eq!((error.outcome(), error.code()), (crate::Outcome::Skipped, crate::Code::MaskedAddress), "{id}");
+    }
+    let chosen = changed(samples::NETWORK, |s| {
+        s["resources"]["Tick23"]["resourceType"] = json!("Custom::Seed");
+        s["resources"]["Tick23"]["physicalId"] = json!("rated-***");
+    });
+    assert_eq!(chosen.row("Tick23").unwrap().to_resource(&key, false).unwrap().physical_id, "rated-***");
 }
 
 /// `outputs` present and not an object: refuse (absent is fine). `orphans`: an array of entries with string `logicalId`

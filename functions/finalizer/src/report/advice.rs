@@ -1,7 +1,7 @@
 //! What to do next: for the run from how it ended, for a row from its code.
 
-use ebb_core::record::RunRecord;
-use ebb_core::{Ending, Status};
+use ebb_core::record::{ResourceRecord, RunRecord};
+use ebb_core::{Code, Ending, Status};
 
 /// What mends a row, by its code.
 const BY_CODE: &[(&str, &str)] = &[
@@ -42,7 +42,9 @@ pub(super) fn of_run(record: &RunRecord, ending: Ending) -> Vec<String> {
     let has = |status| record.resources.values().any(|row| row.status == status);
     let mut todo = vec![ending.todo().to_owned()];
     if !record.run.dry_run {
-        if has(Status::Skipped) {
+        let guarded = Code::Guarded.name();
+        let skipped = |row: &ResourceRecord| row.status == Status::Skipped && row.code.as_deref() != Some(guarded.as_ref());
+        if record.resources.values().any(skipped) {
             todo.push(
                 "repair the records of what was skipped, or drop them with `cdkd state orphan`: a skip does not mend itself"
                     .into(),
@@ -96,5 +98,18 @@ mod tests {
             assert!(of_code(&code.name()).is_some(), "{code:?}");
         }
         assert_eq!(of_code("Throttling"), None);
+    }
+
+    /// What `skipGuarded` left is protected on purpose: nobody is told to drop its record.
+    #[test]
+    fn guarded_rows_keep_their_records() {
+        let told = |code: &str| {
+            let mut record = crate::testing::record();
+            let row = crate::testing::resource("AWS::DynamoDB::Table", Status::Skipped);
+            record.resources.insert("S/Table".into(), ResourceRecord { code: Some(code.into()), ..row });
+            of_run(&record, Ending::Partial).iter().any(|todo| todo.contains("cdkd state orphan"))
+        };
+        assert!(told("MaskedAddress"));
+        assert!(!told("Guarded"));
     }
 }

@@ -1,7 +1,7 @@
 //! One resource of a report.
 
 use ebb_core::record::{ResourceRecord, RunRecord};
-use ebb_core::{Millis, Outcome, Status, text};
+use ebb_core::{Code, Millis, Outcome, Status, text};
 use serde::Serialize;
 
 /// What became of a resource.
@@ -68,6 +68,8 @@ fn one(record: &RunRecord, id: &str, row: &ResourceRecord) -> ResourceReport {
     // What was looked at and not begun has only the look's word.
     let looked = row.looked.as_ref().filter(|_| row.status == Status::Waiting);
     let code = row.code.as_deref().or(looked.and_then(|looked| looked.code.as_deref()));
+    // A guarded row is mended by what its look found.
+    let found = looked.and_then(|looked| looked.code.as_deref()).filter(|_| row.code == Some(Code::Guarded.name()));
     let reason = match row.reason.as_deref().or(looked.and_then(|looked| looked.reason.as_deref())) {
         Some(reason) => Some(text::display(reason)),
         None if planned => None,
@@ -85,7 +87,7 @@ fn one(record: &RunRecord, id: &str, row: &ResourceRecord) -> ResourceReport {
         already: row.already,
         code: code.map(text::display),
         reason,
-        todo: code.filter(|_| row.status != Status::Deleted).and_then(super::advice::of_code),
+        todo: found.or(code).filter(|_| row.status != Status::Deleted).and_then(super::advice::of_code),
         wave: (row.wave > 0).then_some(row.wave),
         attempts: (row.attempt > 0 && begun).then_some(row.attempt),
         started_at: begun.then(|| text::iso(row.started_at)),
