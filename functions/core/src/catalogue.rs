@@ -21,6 +21,8 @@ pub struct Entry {
     pub looked_at: bool,
     /// How many deletes an account's quota lets begin.
     pub pace: Option<Pace>,
+    /// Types whose rows hold data that its delete takes along, whatever their policy says.
+    pub takes: &'static [&'static str],
 }
 
 /// A quota of an account: so many deletes begin within so much time.
@@ -88,10 +90,15 @@ impl Entry {
     const fn paced(self, pace: Pace) -> Self {
         Entry { pace: Some(pace), ..self }
     }
+
+    /// Its delete empties it first.
+    const fn takes(self, takes: &'static [&'static str]) -> Self {
+        Entry { takes, ..self }
+    }
 }
 
 const fn entry(resource_type: &'static str, p50_s: f64, p90_s: f64, deadline_min: u64) -> Entry {
-    Entry { resource_type, p50_s, p90_s, deadline_min, looked_at: false, pace: None }
+    Entry { resource_type, p50_s, p90_s, deadline_min, looked_at: false, pace: None, takes: &[] }
 }
 
 /// Every type that is known, sorted by name.
@@ -294,7 +301,7 @@ static TABLE: &[Entry] = &[
     entry("AWS::GlobalAccelerator::Accelerator", 60.0, 180.0, 30),
     entry("AWS::Glue::Connection", 1.0, 2.0, 30),
     entry("AWS::Glue::Crawler", 1.0, 60.0, 30),
-    entry("AWS::Glue::Database", 1.0, 4.0, 30),
+    entry("AWS::Glue::Database", 1.0, 4.0, 30).takes(&["AWS::Glue::Table"]),
     entry("AWS::Glue::Job", 1.0, 2.0, 30),
     entry("AWS::Glue::SecurityConfiguration", 1.0, 2.0, 30),
     entry("AWS::Glue::Table", 1.0, 3.0, 30),
@@ -365,10 +372,10 @@ static TABLE: &[Entry] = &[
     entry("AWS::S3::Bucket", 1.0, 20.0, 30).looked_at(),
     entry("AWS::S3::BucketPolicy", 1.0, 2.0, 30),
     entry("AWS::S3Express::DirectoryBucket", 2.0, 15.0, 30).looked_at(),
-    entry("AWS::S3Tables::Namespace", 1.0, 3.0, 30),
+    entry("AWS::S3Tables::Namespace", 1.0, 3.0, 30).takes(&["AWS::S3Tables::Table"]),
     entry("AWS::S3Tables::Table", 2.0, 6.0, 30),
-    entry("AWS::S3Tables::TableBucket", 3.0, 20.0, 30),
-    entry("AWS::S3Vectors::VectorBucket", 2.0, 10.0, 30),
+    entry("AWS::S3Tables::TableBucket", 3.0, 20.0, 30).takes(&["AWS::S3Tables::Namespace", "AWS::S3Tables::Table"]),
+    entry("AWS::S3Vectors::VectorBucket", 2.0, 10.0, 30).takes(&["AWS::S3Vectors::Index"]),
     entry("AWS::SES::ConfigurationSet", 3.0, 8.0, 30),
     entry("AWS::SES::EmailIdentity", 3.0, 8.0, 30),
     entry("AWS::SMSVOICE::ProtectConfiguration", 3.0, 8.0, 30).looked_at(),

@@ -16,7 +16,7 @@ use crate::forecast::forecast;
 use crate::responses::remove_responses;
 use crate::settle::{leave, may_settle, settle};
 use crate::verdict::{Said, had_state, is_clean, verdict};
-use crate::{Deps, answer, events, report};
+use crate::{Deps, answer, events, report, unprotected};
 
 /// The keeper tries again on it.
 const LOCK_NOT_RELEASED: &str = "LockNotReleased";
@@ -134,6 +134,8 @@ impl Desk<'_> {
             }
             // Request ids are this run's alone, so this needs no lock.
             let warnings = remove_responses(self.bucket, &record).await;
+            note(&mut record, warnings);
+            let warnings = unprotected::warnings(&record);
             note(&mut record, warnings);
         }
         let (result, message) = verdict(&record, said, problem.as_ref());

@@ -10,6 +10,7 @@ mod forecast;
 pub mod report;
 mod responses;
 mod settle;
+mod unprotected;
 mod verdict;
 
 #[cfg(test)]

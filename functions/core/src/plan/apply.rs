@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
+use super::frontier::SOON;
 use super::schedule::{Asked, Outlook, Weights, look_again};
 use super::{QUIET, explain, set};
 use crate::graph::Graph;
 use crate::record::{Looked, RunRecord};
 use crate::status::Status;
 use crate::wave::{Outcome, StepResult};
-use crate::{Code, text};
+use crate::{Code, Millis, text};
 
 /// Crashes of a worker on one resource before it fails.
 const MAX_CRASHES: u32 = 3;
@@ -49,8 +50,11 @@ pub(super) fn look_times(record: &mut RunRecord, graph: &Graph, weights: &Weight
     for ((node, asked), slack) in pending.into_iter().zip(slacks) {
         let id = &graph.nodes()[node].id;
         let Some(resource) = record.resources.get_mut(id).filter(|r| r.status == Status::Pending) else { continue };
-        let elapsed = at.saturating_sub(resource.started_at);
-        resource.look_at = at + look_again(id, step, elapsed, asked, weights.known(node), slack);
+        let (known, elapsed) = (weights.known(node), at.saturating_sub(resource.started_at));
+        let last_look = resource.started_at + known.deadline().as_millis() as Millis + SOON;
+        let wanted = at + look_again(id, step, elapsed, asked, known, slack);
+        // What is looked at too early for its deadline is looked at right after it, not minutes later.
+        resource.look_at = if at < last_look { wanted.min(last_look) } else { wanted };
     }
 }
 

@@ -16,7 +16,7 @@ pub const MAX_ITEMS: usize = 100;
 /// Looks that fall this close together share a wave.
 const TOGETHER: Millis = 500;
 /// A wait this short is spent inside a step: a wave costs less than a wait and a wave.
-const SOON: Millis = 8_000;
+pub(super) const SOON: Millis = 8_000;
 /// The longest single wait; the planner looks at the lock in between.
 const MAX_WAIT: Millis = 120_000;
 /// How long a paused run waits before it asks again.

@@ -59,7 +59,7 @@ pub fn advance(mut record: RunRecord, graph: &Graph, weights: &Weights, results:
         record.events = 0;
     }
     let pending = apply::results(&mut record, graph, asked, results);
-    settle::deadlines(&mut record, graph);
+    settle::deadlines(&mut record, graph, pending.iter().map(|&(n, _)| n));
     settle::blocked_rows(&mut record, graph);
     apply::look_times(&mut record, graph, weights, pending);
     record.answer = if record.refusal.is_some() {

@@ -4,14 +4,18 @@ use std::collections::HashMap;
 
 use super::{Standing, explain, set, standing, standings};
 use crate::graph::Graph;
-use crate::record::RunRecord;
+use crate::record::{ResourceRecord, RunRecord};
 use crate::status::Status;
 use crate::{Code, catalogue, text};
 
-/// A delete that is still pending past its type's deadline has failed; its record stays and AWS may still finish it.
-pub(super) fn deadlines(record: &mut RunRecord, graph: &Graph) {
-    for node in graph.nodes() {
-        let Some(resource) = record.resources.get(&node.id).filter(|r| r.status == Status::Pending) else { continue };
+/// A delete that is still pending past its type's deadline has failed; its record stays and AWS may still finish it. Only
+/// of what has `answered` just now: what nobody has looked at since, as in a pause, may be gone long ago. A crash is no
+/// answer.
+pub(super) fn deadlines(record: &mut RunRecord, graph: &Graph, answered: impl Iterator<Item = usize>) {
+    let crashed = Code::WorkerCrashed.name();
+    for node in answered.map(|n| &graph.nodes()[n]) {
+        let pending = |r: &&ResourceRecord| r.status == Status::Pending && r.code.as_deref() != Some(&*crashed);
+        let Some(resource) = record.resources.get(&node.id).filter(pending) else { continue };
         let known = catalogue::of(&node.row);
         let deadline = known.deadline();
         if record.at.saturating_sub(resource.started_at) < deadline.as_millis() as u64 {
@@ -67,23 +71,51 @@ struct Settling<'a> {
 impl Settling<'_> {
     /// The first row that needs `node` and keeps it.
     fn keeper(&self, node: usize) -> Option<usize> {
-        self.graph.needed_by(node).iter().copied().find(|&by| self.standings[by] == Standing::Keeps)
+        let keeps = |by: &usize| self.standings[*by] == Standing::Keeps;
+        self.graph.needed_by(node).iter().copied().find(keeps).or_else(|| self.kept_in(node))
+    }
+
+    /// The first row that stays and that the delete of `node` would take along. Those of a nested stack need what its row
+    /// needs, and what needs the row needs its members.
+    fn kept_in(&self, node: usize) -> Option<usize> {
+        let nodes = self.graph.nodes();
+        let takes = catalogue::of(&nodes[node].row).takes;
+        if takes.is_empty() {
+            return None;
+        }
+        let is_parent = |&&n: &&usize| nodes[n].row.is_nested_stack() && nodes[n].stack != nodes[node].stack;
+        let above = self.graph.needs(node).iter().filter(is_parent);
+        let of_parent = above.flat_map(|&n| self.graph.needed_by(n).iter().filter(move |&&by| nodes[by].stack == nodes[n].stack));
+        self.graph.needed_by(node).iter().chain(of_parent).find_map(|&by| self.stays(by, takes))
+    }
+
+    /// The row itself, or one of the nested stack that it stands for, when it is of these types and stays.
+    fn stays(&self, by: usize, types: &[&str]) -> Option<usize> {
+        let nodes = self.graph.nodes();
+        if nodes[by].row.is_nested_stack() {
+            let members = self.graph.needed_by(by).iter().filter(|&&member| nodes[member].stack != nodes[by].stack);
+            return members.into_iter().find_map(|&member| self.stays(member, types));
+        }
+        let status = self.record.resources.get(&nodes[by].id)?.status;
+        let stays = matches!(status, Status::Retained | Status::Skipped);
+        (stays && types.contains(&nodes[by].row.resource_type.as_str())).then_some(by)
     }
 
     fn block(&mut self, node: usize, by: usize) {
         let root = self.root_of(by);
         self.roots.insert(node, root);
         let name = |n: usize| text::display(&self.graph.nodes()[n].id);
-        let reason = match root == by {
-            true => format!("needed by {}", name(by)),
-            false => format!("needed by {}, which waits for {}", name(by), name(root)),
+        let reason = match self.standings[by] {
+            Standing::Keeps if root == by => format!("needed by {}", name(by)),
+            Standing::Keeps => format!("needed by {}, which waits for {}", name(by), name(root)),
+            Standing::Open | Standing::Free => format!("needed by {}, which stays and would go with it", name(by)),
         };
         let id = &self.graph.nodes()[node].id;
         explain(self.record, id, format!("{:?}", Status::Blocked), reason);
         set(self.record, id, Status::Blocked);
     }
 
-    /// What a chain of blocked rows comes from: a failure, or something that was skipped and keeps what it needs.
+    /// What a chain of blocked rows comes from: a failure, or something that stays and keeps what it needs.
     fn root_of(&self, mut node: usize) -> usize {
         while self.record.resources.get(&self.graph.nodes()[node].id).is_some_and(|r| r.status == Status::Blocked) {
             if let Some(&root) = self.roots.get(&node) {

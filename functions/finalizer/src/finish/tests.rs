@@ -316,6 +316,29 @@ async fn what_is_kept_on_purpose_is_named() {
     assert_eq!(left, [(&json!("retained"), &json!("S/Queue")), (&json!("orphan"), &json!("S/Old"))]);
 }
 
+/// A protection that was switched off and not on again is told, for the row's own reason does not: of a row that timed out,
+/// and of one that was under way when the run was stopped.
+#[tokio::test(start_paused = true)]
+async fn a_protection_that_stayed_off_is_told() {
+    for (status, stopped) in [(Status::Failed, false), (Status::Pending, true), (Status::InFlight, true)] {
+        let bed = worked(|record| {
+            set(record, "S/Queue", status, "ResourceTimeout");
+            let row = record.resources.get_mut("S/Queue").unwrap();
+            row.memo = Some(json!({"step": {"protectionOnAt": T}}));
+        });
+        if stopped {
+            bed.close().await.unwrap();
+            bed.pass(75_000).await;
+        }
+        bed.finish().await.unwrap();
+        let what = "this run switched its deletion protection off and did not switch it on again";
+        assert_eq!(bed.stored().unwrap().warnings, [format!("S/Queue: {what}")], "{status:?}");
+        let report: Value = serde_json::from_str(&bed.body(&key("S").report_json(&bed.run.run_id)).unwrap()).unwrap();
+        let told = |left: &&Value| left["kind"] == "unprotected" && left["id"] == "S/Queue" && left["what"] == what;
+        assert_eq!(report["leftovers"].as_array().unwrap().iter().filter(told).count(), 1, "{status:?}");
+    }
+}
+
 /// An empty record goes with everything beside it; one that was gone under the lock is left alone.
 #[tokio::test(start_paused = true)]
 async fn empty_and_absent_stacks() {

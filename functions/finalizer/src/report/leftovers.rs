@@ -5,11 +5,13 @@ use ebb_core::record::RunRecord;
 use ebb_core::{Ending, Status, text};
 use serde::Serialize;
 
+use crate::unprotected::{WHAT, is_unprotected};
+
 /// Something that is still there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Leftover {
-    /// `retained`, `orphan`, `pendingDeletion`, `deregistered`, `underWay` or `note`.
+    /// `retained`, `orphan`, `pendingDeletion`, `deregistered`, `underWay`, `unprotected` or `note`.
     pub kind: &'static str,
     /// `stack/LogicalId`.
     pub id: String,
@@ -51,6 +53,9 @@ pub(super) fn of(record: &RunRecord, ending: Ending) -> Vec<Leftover> {
                 tell("underWay", "its delete was under way when the run ended; AWS may still finish it".into());
             }
             _ => {}
+        }
+        if is_unprotected(row) {
+            tell("unprotected", WHAT.into());
         }
         // A snapshot that was taken, a handler that was gone, a protection that could not be put back.
         if let Some(reason) = row.reason.as_deref().filter(|_| row.status == Status::Deleted) {

@@ -4,7 +4,7 @@ use super::super::testing::graph;
 use crate::state::samples::{NETWORK, changed};
 
 /// Every pair of cdkd's list: (deleted later, deleted earlier).
-const PAIRS: [(&str, &str); 21] = [
+const PAIRS: [(&str, &str); 25] = [
     ("AWS::EC2::InternetGateway", "AWS::EC2::VPCGatewayAttachment"),
     ("AWS::EC2::InternetGateway", "AWS::EC2::NatGateway"),
     ("AWS::EC2::VPCGatewayAttachment", "AWS::EC2::NatGateway"),
@@ -26,11 +26,18 @@ const PAIRS: [(&str, &str); 21] = [
     ("AWS::EC2::SecurityGroup", "AWS::EC2::SecurityGroupIngress"),
     ("AWS::EC2::SecurityGroup", "AWS::EC2::SecurityGroupEgress"),
     ("AWS::EC2::SecurityGroup", "AWS::Lambda::Function"),
+    ("AWS::Glue::Database", "AWS::Glue::Table"),
+    ("AWS::S3Tables::TableBucket", "AWS::S3Tables::Namespace"),
+    ("AWS::S3Tables::TableBucket", "AWS::S3Tables::Table"),
+    ("AWS::S3Vectors::VectorBucket", "AWS::S3Vectors::Index"),
 ];
 
 /// Properties that tell nothing, whichever of them a rule reads.
 fn masked() -> Value {
-    const NAMES: [&str; 11] = [
+    const NAMES: [&str; 14] = [
+        "DatabaseName",
+        "TableBucketARN",
+        "VectorBucketName",
         "InternetGatewayId",
         "EventBusName",
         "WorkGroup",
@@ -60,7 +67,8 @@ fn every_pair_of_the_list_holds_for_all_rows_whose_ids_do_not_tell() {
 #[test]
 fn a_row_without_its_address_goes_before_all() {
     for (key, earlier) in PAIRS {
-        let optional = matches!(earlier, "AWS::Lambda::Function" | "AWS::Events::Rule" | "AWS::Athena::NamedQuery")
+        let optional = ["AWS::Lambda::Function", "AWS::Events::Rule", "AWS::Athena::NamedQuery", "AWS::S3Vectors::Index"]
+            .contains(&earlier)
             || (key, earlier) == ("AWS::EC2::InternetGateway", "AWS::EC2::VPCGatewayAttachment");
         let graph = graph(json!([["K1", key], ["K2", key], ["E1", earlier]]));
         let want: &[&str] = if optional { &[] } else { &["E1>K1", "E1>K2"] };
@@ -111,6 +119,19 @@ fn a_row_goes_before_the_one_that_it_names() {
             json!({"GroupId": "elsewhere", "DestinationSecurityGroupId": "k-2"}),
         ),
         ("AWS::EC2::SecurityGroup", "AWS::Lambda::Function", json!({"VpcConfig": {"SecurityGroupIds": ["k-2"]}})),
+        ("AWS::Glue::Database", "AWS::Glue::Table", json!({"DatabaseName": "k-2"})),
+        (
+            "AWS::S3Tables::TableBucket",
+            "AWS::S3Tables::Table",
+            json!({"TableBucketARN": "arn:aws:s3tables:us-east-1:1:bucket/k-2", "Namespace": "sales"}),
+        ),
+        ("AWS::S3Tables::TableBucket", "AWS::S3Tables::Namespace", json!({"TableBucketARN": "k-2"})),
+        ("AWS::S3Vectors::VectorBucket", "AWS::S3Vectors::Index", json!({"VectorBucketName": "k-2"})),
+        (
+            "AWS::S3Vectors::VectorBucket",
+            "AWS::S3Vectors::Index",
+            json!({"VectorBucketArn": "arn:aws:s3vectors:us-east-1:1:bucket/k-2"}),
+        ),
     ] {
         let rows = json!([["K1", key, "k-1"], ["K2", key, "k-2"], ["E", earlier, null, naming]]);
         assert_eq!(graph(rows).arrows(), ["E>K2"], "{earlier} before {key}");

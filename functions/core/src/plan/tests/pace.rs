@@ -181,8 +181,37 @@ fn a_custom_resource_has_hours() {
     bench.plan(&[result]);
     assert_eq!(bench.status("C"), Status::Pending);
     bench.now += 60_000;
-    bench.plan(&[]);
+    assert_eq!(bench.plan(&[]), PlanNext::Wave);
+    let result = bench.result("C", Outcome::Pending);
+    bench.plan(&[result]);
     assert_eq!(bench.code("C"), Some("ResourceTimeout"));
+}
+
+// A pause beyond the deadline, and a worker that crashes after it: the row is looked at before it can fail, for AWS may
+// have finished long ago.
+#[test]
+fn a_row_that_nobody_looked_at_since_does_not_time_out() {
+    for (crashes, outcome, status) in
+        [(0, Outcome::Deleted, Status::Deleted), (1, Outcome::Deleted, Status::Deleted), (1, Outcome::Pending, Status::Failed)]
+    {
+        let mut bench = Bench::new(json!([["A", "AWS::OpenSearchService::Domain"]]));
+        bench.plan(&[]);
+        let result = bench.result("A", Outcome::Pending);
+        assert_eq!(bench.plan(&[result]), PlanNext::Wait);
+        (bench.paused, bench.now) = (true, bench.now + 3_600_000);
+        assert_eq!((bench.plan(&[]), bench.status("A")), (PlanNext::Wait, Status::Pending));
+        bench.paused = false;
+        assert_eq!(bench.plan(&[]), PlanNext::Wave);
+        for _ in 0..crashes {
+            let result = crashed(&bench, "A");
+            assert_eq!((bench.plan(&[result]), bench.status("A")), (PlanNext::Wait, Status::Pending));
+            bench.now += 400_000;
+            assert_eq!(bench.plan(&[]), PlanNext::Wave);
+        }
+        let result = bench.result("A", outcome);
+        bench.plan(&[result]);
+        assert_eq!(bench.status("A"), status, "{crashes} {outcome:?}");
+    }
 }
 
 // A shut fence is pending and repeated; it is no crash, and it asks for no quiet time.

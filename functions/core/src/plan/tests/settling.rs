@@ -1,8 +1,9 @@
 use serde_json::json;
 
-use super::{Bench, QUEUE};
+use super::{Bench, QUEUE, run};
+use crate::graph::testing::rows_in;
 use crate::payload::PlanNext;
-use crate::{Outcome, Status};
+use crate::{Graph, Outcome, Status};
 
 // A failed row blocks the rows it needs, transitively, and nothing else; the report names the blocker.
 #[test]
@@ -52,6 +53,86 @@ fn what_was_skipped_or_retained_does_not_block() {
     bench.record.resources.get_mut("S/Kept").unwrap().status = Status::Retained;
     assert_eq!(bench.plan(&[]), PlanNext::Wave);
     assert_eq!(bench.wave(), ["Base"]);
+}
+
+const HOLDERS: [(&str, &str); 5] = [
+    ("AWS::S3Tables::TableBucket", "AWS::S3Tables::Table"),
+    ("AWS::S3Tables::TableBucket", "AWS::S3Tables::Namespace"),
+    ("AWS::S3Tables::Namespace", "AWS::S3Tables::Table"),
+    ("AWS::S3Vectors::VectorBucket", "AWS::S3Vectors::Index"),
+    ("AWS::Glue::Database", "AWS::Glue::Table"),
+];
+
+// What stays in a container whose delete empties it would go with it: the container is blocked, and what that needs.
+// Nothing else is.
+#[test]
+fn what_stays_in_a_container_that_is_emptied_blocks_it() {
+    for (holder, held) in HOLDERS {
+        for status in [Status::Retained, Status::Skipped] {
+            let mut bench = Bench::new(json!([
+                ["Kept", held, null, {}, ["Holder", "Role"]],
+                ["Holder", holder, null, {}, ["Key"]],
+                ["Key", QUEUE],
+                ["Role", QUEUE],
+            ]));
+            bench.record.resources.get_mut("S/Kept").unwrap().status = status;
+            assert_eq!(bench.plan(&[]), PlanNext::Wave);
+            assert_eq!(bench.wave(), ["Role"], "{holder}");
+            for (id, reason) in [
+                ("Holder", "needed by S/Kept, which stays and would go with it"),
+                ("Key", "needed by S/Holder, which waits for S/Kept"),
+            ] {
+                assert_eq!((bench.status(id), bench.reason(id)), (Status::Blocked, reason), "{holder}");
+            }
+            assert_eq!(bench.delete_all(), PlanNext::Finish);
+            assert!(!bench.record.counts().is_clean());
+        }
+    }
+}
+
+// It blocks from the first plan on, so that a dry run tells it; a container of another kind, or whose rows all go, goes.
+#[test]
+fn only_what_stays_blocks_its_container() {
+    let rows = || json!([["Kept", "AWS::Glue::Table", null, {}, ["Holder"]], ["Holder", "AWS::Glue::Database"]]);
+    let mut dry = Bench::with(rows(), json!({"dryRun": true}));
+    dry.record.resources.get_mut("S/Kept").unwrap().status = Status::Retained;
+    assert_eq!((dry.plan(&[]), dry.status("Holder")), (PlanNext::Finish, Status::Blocked));
+
+    let mut all = Bench::new(rows());
+    assert_eq!(all.plan(&[]), PlanNext::Wave);
+    assert_eq!((all.delete_all(), all.status("Holder")), (PlanNext::Finish, Status::Deleted));
+
+    let mut other =
+        Bench::new(json!([["Kept", "AWS::Glue::Table", null, {}, ["Holder"]], ["Holder", "AWS::S3Vectors::VectorBucket"]]));
+    other.record.resources.get_mut("S/Kept").unwrap().status = Status::Retained;
+    assert_eq!((other.plan(&[]), other.wave()), (PlanNext::Wave, vec!["Holder".to_owned()]));
+}
+
+// The table and its bucket may be of different stacks: a nested stack's row stands for its members.
+#[test]
+fn what_stays_blocks_its_container_across_nested_stacks() {
+    const NESTED: &str = "AWS::CloudFormation::Stack";
+    let build = |parent, child| {
+        let mut nodes = rows_in("S", parent);
+        nodes.extend(rows_in("S~N", child));
+        Bench::of(Graph::build(nodes).unwrap(), run(json!({})))
+    };
+    let (bucket, table) = ("AWS::S3Tables::TableBucket", "AWS::S3Tables::Table");
+    let reason = |id: &str| format!("needed by {id}, which stays and would go with it");
+
+    let mut below = build(json!([["N", NESTED, null, {}, ["Holder"]], ["Holder", bucket]]), json!([["Kept", table]]));
+    below.record.resources.get_mut("S~N/Kept").unwrap().status = Status::Retained;
+    assert_eq!(below.plan(&[]), PlanNext::Finish);
+    assert_eq!((below.status("Holder"), below.reason("Holder")), (Status::Blocked, &*reason("S~N/Kept")));
+
+    let mut above = build(
+        json!([["Kept", table, null, {}, ["N"]], ["N", NESTED]]),
+        json!([["Policy", QUEUE, null, {}, ["Holder"]], ["Holder", bucket]]),
+    );
+    above.record.resources.get_mut("S/Kept").unwrap().status = Status::Retained;
+    assert_eq!(above.plan(&[]), PlanNext::Wave);
+    assert_eq!((above.status("S~N/Holder"), above.reason("S~N/Holder")), (Status::Blocked, &*reason("S/Kept")));
+    assert_eq!((above.delete_all(), above.status("N")), (PlanNext::Finish, Status::Blocked));
 }
 
 // A skipped custom resource blocks its handler and what that needs, so that a person can mend and retry.
