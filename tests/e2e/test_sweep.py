@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 from collections.abc import Callable, Iterator
 
@@ -106,6 +107,26 @@ def test_a_sweep_waits_for_a_lock_as_long_as_it_says(app: App, name: Callable[[s
     app.bed.look("s3").delete_object(Bucket=STATE_BUCKET, Key=f"cdkd/{one.name}/{REGION}/lock.json")
     assert outcome(app.bed.wait(execution)) == ("SUCCEEDED", "Deleted")
     assert fleet.gone([one]) == [one.name]
+
+
+def test_a_stack_that_is_deployed_again_while_it_waits_for_its_reader_stays(app: App, name: Callable[[str], str]) -> None:
+    net = fleet.stack(app.bed, name("Net"))
+    web = fleet.stack(app.bed, name("Web"), imports=[net.name])
+    lock = f"cdkd/{web.name}/{REGION}/lock.json"
+    app.put(lock, {"owner": "maria@build-7:1", "timestamp": 1, "expiresAt": 32503680000000})
+    request = asked("again", names=[net.name, web.name], olderThan="72h") | {"lockWait": 120}
+    execution = app.bed.start(app.outputs["SweepStateMachineArn"], request)
+    teardowns = app.outputs["TeardownStateMachineArn"]
+    until(lambda: any(e["name"].endswith(web.name) and e["status"] == "RUNNING" for e in app.bed.executions(teardowns)), 30)
+    state = app.read(net.write(outputs={"Url": "x"}, exportNames=["Url"], lastModified=int(time.time() * 1000)))
+    app.bed.look("s3").delete_object(Bucket=STATE_BUCKET, Key=lock)
+    found = app.bed.wait(execution)
+    assert error(found) == ("FAILED", "Partial")
+    rows = {one["stack"]: one for one in found["cause"]["stacks"]}
+    assert (rows[web.name]["result"], rows[net.name]["result"]) == ("Deleted", "Refused")
+    assert rows[net.name]["message"].startswith("it was deployed again after it was chosen: its state was written at 20")
+    assert fleet.gone([net, web]) == [web.name] and app.read(f"cdkd/{net.name}/{REGION}/state.json") == state
+    assert not any(e["name"].endswith(net.name) for e in app.bed.executions(teardowns))
 
 
 def test_a_dry_run_answers_selection_order_and_plans_and_changes_nothing(app: App, name: Callable[[str], str]) -> None:

@@ -21,7 +21,10 @@ fn a_fleet_of_two_hundred_stacks_is_swept_consumers_first() {
     assert!(of("Deleted") > 80 && of("LockHeld") > 0 && of("Partial") > 0, "{ends:?}");
     let begun: u64 = ends.values().sum();
     assert!(begun < 200, "some are held: {ends:?}");
-    assert_eq!(outcome.notes.done.get("sweeps"), Some(&1));
+    let done = |what: &str| outcome.notes.done.get(what).copied().unwrap_or_default();
+    assert_eq!(done("sweeps"), 1);
+    let (again, refused) = (done("stacks deployed again"), done("stacks refused as deployed again"));
+    assert!(again > 20 && refused > 5, "{again} were deployed again, {refused} refused for it");
 }
 
 /// Replies that are lost, deliveries that come twice, functions that are killed: the same holds.

@@ -120,7 +120,8 @@ async fn nested(
     Ok(())
 }
 
-fn is_about_the_record(ending: Ending) -> bool {
+/// Whether a state cannot be used for what it says, not because it was not given out.
+pub(crate) fn is_about_the_record(ending: Ending) -> bool {
     matches!(ending, Ending::MalformedState | Ending::UnsupportedVersion | Ending::RegionMismatch)
 }
 

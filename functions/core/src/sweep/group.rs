@@ -1,16 +1,19 @@
 //! How far a group of connected stacks has come: what is torn down now, what waits for its readers, and what a reader
 //! that stayed holds. Stacks of other groups have nothing to do with it.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::payload::{Item, StackResult};
 use super::request::teardown;
 use super::select::Selection;
 use super::{RECORD_VERSION, Sweep};
-use crate::{Ending, text};
+use crate::{Ending, Millis, Refusal, text};
 
-/// So many teardowns are started by one wave; their results travel together.
-pub const MOST_ITEMS: usize = 40;
+/// So many teardowns are started by one wave: as many as the state machine runs at once, for one that waited there could be
+/// deployed again after its state was looked at.
+pub const MOST_ITEMS: usize = 5;
 /// An execution's name has at most 80 characters.
 const MOST_NAME: usize = 80;
 
@@ -40,6 +43,8 @@ pub struct Row {
     pub region: String,
     /// Numbers of its readers.
     pub after: Vec<usize>,
+    /// When each state of its tree was last written, as it was chosen by.
+    pub written: BTreeMap<String, Option<Millis>>,
     /// Where it stands.
     pub status: Status,
     /// Who holds it: a reader that stayed.
@@ -73,6 +78,7 @@ impl Group {
             stack: chosen.stack.clone(),
             region: chosen.region.clone(),
             after: chosen.after.clone(),
+            written: chosen.written.clone(),
             status: Status::Waiting,
             held_by: None,
             result: None,
@@ -81,7 +87,7 @@ impl Group {
         Group { record_version: RECORD_VERSION, execution: selection.execution.clone(), step: 0, stacks }
     }
 
-    /// The next step: takes the results of the running ones and starts what is free. A look holds and frees nobody.
+    /// The next step: takes the results of the running ones, and holds what those read that stay. It starts nobody yet.
     pub fn advance(mut self, results: &[StackResult], dry_run: bool) -> Group {
         let asked = self.step;
         for row in self.stacks.iter_mut().filter(|row| row.status == Status::Running) {
@@ -96,30 +102,51 @@ impl Group {
             row.result = Some(result);
         }
         self.step += 1;
-        // Readers come before what they read, so one pass reaches everyone.
-        let mut started = 0;
+        self.hold(dry_run);
+        self
+    }
+
+    /// Who can be started now, so many as the wave still takes: their states are to be looked at first. A dry run waits for
+    /// nobody.
+    pub fn free(&self, dry_run: bool) -> Vec<&Row> {
+        let running = self.stacks.iter().filter(|row| row.status == Status::Running).count();
+        let free = |row: &&Row| {
+            let mut readers = self.stacks.iter().filter(|reader| row.after.contains(&reader.n));
+            row.status == Status::Waiting && (dry_run || readers.all(Row::is_gone))
+        };
+        self.stacks.iter().filter(free).take(MOST_ITEMS.saturating_sub(running)).collect()
+    }
+
+    /// Starts those of [`Group::free`] whose look says nothing against it. The others stay, and hold what they read.
+    pub fn start(mut self, looks: Vec<(usize, Result<(), Refusal>)>, dry_run: bool) -> Group {
+        let step = self.step;
+        for (n, look) in looks {
+            let Some(row) = self.stacks.iter_mut().find(|row| row.n == n && row.status == Status::Waiting) else { continue };
+            row.status = match look {
+                Ok(()) => Status::Running,
+                Err(refusal) => {
+                    row.result = Some(StackResult::of(n, step, refusal.ending, &refusal.message));
+                    Status::Ended
+                }
+            };
+        }
+        self.hold(dry_run);
+        self
+    }
+
+    /// A dry run holds nobody. Readers come before what they read, so one pass reaches everyone.
+    fn hold(&mut self, dry_run: bool) {
         for at in 0..self.stacks.len() {
-            if self.stacks[at].status != Status::Waiting {
+            let row = &self.stacks[at];
+            if dry_run || row.status != Status::Waiting {
                 continue;
             }
-            let readers: Vec<&Row> = self.stacks[..at].iter().filter(|row| self.stacks[at].after.contains(&row.n)).collect();
-            let held_by =
-                readers.iter().find(|reader| reader.stays()).map(|reader| format!("{} in {}", reader.stack, reader.region));
-            let free = readers.iter().all(|reader| reader.is_gone());
-            let row = &mut self.stacks[at];
-            match held_by {
-                Some(by) if !dry_run => {
-                    row.status = Status::Held;
-                    row.held_by = Some(text::display(&by));
-                }
-                _ if (free || dry_run) && started < MOST_ITEMS => {
-                    row.status = Status::Running;
-                    started += 1;
-                }
-                _ => {}
+            let by = self.stacks[..at].iter().find(|reader| row.after.contains(&reader.n) && reader.stays());
+            if let Some(by) = by.map(|reader| text::display(&format!("{} in {}", reader.stack, reader.region))) {
+                self.stacks[at].status = Status::Held;
+                self.stacks[at].held_by = Some(by);
             }
         }
-        self
     }
 
     /// The teardowns of this step: the same ones, however often it is asked.
@@ -136,6 +163,16 @@ impl Group {
 }
 
 impl Row {
+    /// Refuses a stack when `state`, one of its tree's, is not the one that it was chosen by: what was judged of it (age, due
+    /// date) is not true any more. A teardown writes the states of its own tree only, so no other stack of the sweep did it.
+    pub fn unchanged(&self, state: &str, last_modified: Option<Millis>) -> Result<(), Refusal> {
+        if self.written.get(state).is_some_and(|then| *then == last_modified) {
+            return Ok(());
+        }
+        let at = last_modified.map_or_else(String::new, |at| format!(": its state was written at {}", text::iso(at)));
+        Err(Refusal::new(Ending::Refused, format!("it was deployed again after it was chosen{at}")))
+    }
+
     fn is_gone(&self) -> bool {
         self.result.as_ref().is_some_and(StackResult::is_gone)
     }

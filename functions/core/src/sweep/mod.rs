@@ -15,6 +15,7 @@ mod testing;
 
 use serde::{Deserialize, Serialize};
 
+use crate::request::account_of_role;
 use crate::{Millis, Options, Target};
 
 /// The format of a sweep's objects in the bucket. A newer one is refused.
@@ -97,6 +98,21 @@ pub struct Select {
     /// At most so many.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
+}
+
+impl Place {
+    /// Whether both look for stacks of one region in one account's bucket and prefix, as far as that is known: a stack could
+    /// be chosen by both.
+    pub fn overlaps(&self, other: &Place) -> bool {
+        let account = |place: &Place| place.target.as_ref().map(|target| account_of_role(&target.role_arn).to_owned());
+        let bucket = match (&self.found, &other.found) {
+            (Some(one), Some(two)) => one == two,
+            _ => account(self) == account(other) && self.bucket == other.bucket,
+        };
+        let (one, two) = (&self.select.regions, &other.select.regions);
+        let region = one.is_empty() || two.is_empty() || one.iter().any(|region| two.contains(region));
+        bucket && region && self.prefix == other.prefix
+    }
 }
 
 impl Sweep {

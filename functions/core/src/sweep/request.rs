@@ -117,7 +117,20 @@ fn places(members: &Members<'_>, default_prefix: &str) -> Result<Vec<Place>, Ref
         let members = Members::parse(raw.get()).map_err(|_| invalid(&expected))?;
         account(&members, &of, common.as_ref(), prefix.as_deref().unwrap_or(default_prefix))
     };
-    list.into_iter().enumerate().map(one).collect()
+    let places = list.into_iter().enumerate().map(one).collect::<Result<Vec<Place>, Refusal>>()?;
+    refuse_overlap(&places)?;
+    Ok(places)
+}
+
+/// Refuses a roster of which two entries could choose the same stack.
+pub fn refuse_overlap(places: &[Place]) -> Result<(), Refusal> {
+    let pairs = places.iter().enumerate().flat_map(|(n, place)| (0..n).map(move |earlier| (earlier, n, place)));
+    match pairs.into_iter().find(|(earlier, _, place)| places[*earlier].overlaps(place)) {
+        None => Ok(()),
+        Some((earlier, n, _)) => Err(invalid(format!(
+            "`accounts[{earlier}]` and `accounts[{n}]` look into one bucket and prefix of one account, in a region that both mean: make one entry of them, or give them different `regions`"
+        ))),
+    }
 }
 
 /// One entry of the roster.

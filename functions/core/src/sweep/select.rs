@@ -105,6 +105,10 @@ impl Seen {
         Seen { stack, region, facts, reads }
     }
 
+    fn last_modified(&self) -> Option<Millis> {
+        self.facts.as_ref().ok().and_then(|facts| facts.last_modified)
+    }
+
     /// A state that the bucket did not give out.
     pub fn unread(stack: String, region: Option<String>, why: Refusal) -> Seen {
         Seen { stack, region, facts: Err(why), reads: None }
@@ -128,6 +132,8 @@ pub struct Tree {
     pub facts: Result<Facts, Refusal>,
     /// The stacks that any of them reads values of; `None` when one cannot be read.
     pub reads: Option<BTreeSet<Read>>,
+    /// When each of them was last written, by stack; `None` when it does not say so or cannot be read.
+    pub written: BTreeMap<String, Option<Millis>>,
 }
 
 /// What a chosen stack's teardown will be like.
@@ -171,6 +177,8 @@ pub struct Chosen {
     pub level: usize,
     /// Numbers of the chosen stacks that read values of this one: they go first.
     pub after: Vec<usize>,
+    /// When each state of its tree was last written, by stack: one that was written since is not what was chosen.
+    pub written: BTreeMap<String, Option<Millis>>,
     /// What its teardown will be like.
     pub forecast: Forecast,
 }
@@ -237,11 +245,13 @@ pub fn trees(seen: Vec<Seen>) -> Vec<Tree> {
             children.push((root, seen));
         } else {
             let key = (seen.stack.clone(), region.clone());
-            trees.insert(key, Tree { stack: seen.stack, region, facts: seen.facts, reads: seen.reads });
+            let written = BTreeMap::from([(seen.stack.clone(), seen.last_modified())]);
+            trees.insert(key, Tree { stack: seen.stack, region, facts: seen.facts, reads: seen.reads, written });
         }
     }
     for (root, child) in children {
         let Some(tree) = trees.get_mut(&root) else { continue };
+        tree.written.insert(child.stack.clone(), child.last_modified());
         tree.reads = match (tree.reads.take(), child.reads) {
             (Some(tree), Some(child)) => Some(tree.into_iter().chain(child).collect()),
             _ => None,
@@ -268,7 +278,8 @@ pub fn pick(trees: &[Tree], select: &Select, now: Millis) -> (Vec<usize>, Vec<Le
         }
     }
     for stack in select.stacks.iter().filter(|stack| !trees.iter().any(|tree| tree.stack == **stack)) {
-        let tree = Tree { stack: stack.clone(), region: String::new(), facts: Ok(Facts::default()), reads: None };
+        let (region, facts, written) = (String::new(), Ok(Facts::default()), BTreeMap::new());
+        let tree = Tree { stack: stack.clone(), region, facts, reads: None, written };
         left.push(Left::new(&tree, Ending::StackNotFound.name(), Ending::StackNotFound.meaning()));
     }
     (picked, left)
@@ -385,6 +396,7 @@ pub fn settle(
         group: groups[at],
         level: levels[at],
         after,
+        written: trees[*n].written.clone(),
         forecast: forecasts.get(n).copied().unwrap_or_default(),
     });
     let chosen = chosen.collect();

@@ -1,11 +1,14 @@
 //! What the tests of sweeps share: fleets of stacks as a listing finds them, and a sweep of them.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
+use super::group::Group;
 use super::select::{Forecast, Seen, Selection, Tree, pick, settle, trees};
 use super::{Found, Place, Select, Sweep};
-use crate::Refusal;
 use crate::state::Layout;
+use crate::{Ending, Refusal};
 
 pub(super) const NOW: u64 = 1_786_786_212_123;
 pub(super) const REGION: &str = "us-east-1";
@@ -62,6 +65,26 @@ impl Stack {
     pub(super) fn in_region(mut self, region: &'static str) -> Stack {
         self.region = region;
         self.with("region", region.into())
+    }
+}
+
+/// Looks at whoever is free and starts them.
+pub(super) fn begun(mut group: Group, dry_run: bool, look: impl Fn(&str) -> Result<(), Refusal>) -> Group {
+    loop {
+        let looks: Vec<_> = group.free(dry_run).into_iter().map(|row| (row.n, look(&row.stack))).collect();
+        if looks.is_empty() {
+            return group;
+        }
+        group = group.start(looks, dry_run);
+    }
+}
+
+/// What a look at these stacks says, and at no others.
+pub(super) fn deployed_again(stacks: &[&str]) -> impl Fn(&str) -> Result<(), Refusal> + use<> {
+    let again: BTreeSet<String> = stacks.iter().map(|stack| (*stack).to_owned()).collect();
+    move |stack| match again.contains(stack) {
+        true => Err(Refusal::new(Ending::Refused, "it was deployed again after it was chosen")),
+        false => Ok(()),
     }
 }
 

@@ -3,7 +3,7 @@
 use ebb_core::run::{ExecutionArn, run_id};
 use ebb_core::sweep::Sweep;
 use ebb_core::sweep::payload::{AdmitAnswer, AdmitRequest, GroupRef, SweepAnswer, SweepNext};
-use ebb_core::sweep::request::SweepRequest;
+use ebb_core::sweep::request::{SweepRequest, refuse_overlap};
 use ebb_core::{Ending, Refusal};
 use ebb_store::Execution;
 use ebb_store::lambda::Failure;
@@ -74,7 +74,8 @@ pub(crate) fn admit(request: &AdmitRequest, deps: &Deps) -> AdmitAnswer {
         }
     }
     let chosen = request.selected.iter().map(|selected| selected.chosen).sum();
-    match deps.rails.admits_sweep(chosen) {
+    // Entries with and without a bucket's name can mean the same one.
+    match refuse_overlap(&sweep.places).and_then(|()| deps.rails.admits_sweep(chosen)) {
         Ok(()) => AdmitAnswer { next: SweepNext::Sweep, sweep, groups, error: None, cause: None },
         Err(refusal) => {
             tracing::warn!(sweep = %sweep.sweep_id, cause = %refusal.message, "sweep refused");

@@ -1,9 +1,6 @@
 //! Which stacks of a place: everything that has state there is read once, the candidates' whole trees a second time. A
 //! stack that the bucket does not give out is left for another sweep.
 
-use std::future::Future;
-use std::time::Duration;
-
 use ebb_core::plan::Weights;
 use ebb_core::state::Layout;
 use ebb_core::sweep::payload::{SelectRequest, Selected};
@@ -14,7 +11,7 @@ use ebb_store::lambda::Failure;
 use ebb_store::record_file::{RecordWriteError, claim};
 use ebb_store::{Bucket, ListedStack, at_once, list_stacks};
 
-use super::{place_of, read, run_of};
+use super::{patiently, place_of, read, run_of};
 use crate::Deps;
 use crate::survey::tree;
 
@@ -84,23 +81,6 @@ async fn select(sweep: &Sweep, place: &Place, found: &Found, bucket: &dyn Bucket
     };
     let judged = at_once(picked.into_iter().map(judge)).await;
     Ok(settle(sweep, &place.select, &trees, judged, left))
-}
-
-/// How often a state is asked for before its stack is left for another sweep.
-const TRIES: u32 = 4;
-
-/// An answer, unless the bucket gives none however often it is asked.
-async fn patiently<T, F: Future<Output = Result<T, Refusal>>>(clock: &dyn Clock, ask: impl Fn() -> F) -> Result<T, Refusal> {
-    let mut tried = 1;
-    loop {
-        match ask().await {
-            Err(refusal) if refusal.ending == Ending::Error && tried < TRIES => {
-                clock.sleep(Duration::from_millis(250 << tried)).await;
-                tried += 1;
-            }
-            answer => return answer,
-        }
-    }
 }
 
 /// What a listed state says; `None` when it went away in between.

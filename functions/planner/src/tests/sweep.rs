@@ -7,7 +7,7 @@ use ebb_store::{BucketErrorKind, Execution};
 use serde_json::{Value, json};
 
 use crate::handle;
-use crate::testing::{BUCKET, Bed, EXPORTER, IMPORTER, T};
+use crate::testing::{BUCKET, Bed, CHILD, EXPORTER, IMPORTER, PARENT, T, edit};
 
 const ARN: &str = "arn:aws:states:us-east-1:123456789012:execution:ebb-sweep:nightly-7";
 
@@ -198,4 +198,139 @@ async fn a_place_that_is_denied_is_an_answer_and_a_busy_bucket_is_asked_again() 
     let busy = handle(serde_json::from_value(payload).unwrap(), &bed.deps).await;
     assert_eq!(busy.unwrap_err().name, "Error");
     assert_eq!(select(&bed, &sweep, 0).await.chosen, 2);
+}
+
+/// A sample after another deployment.
+fn again(sample: &str) -> String {
+    edit(sample, |state| state["lastModified"] = T.into())
+}
+
+fn key(stack: &str) -> String {
+    format!("cdkd/{stack}/us-east-1/state.json")
+}
+
+/// What a place's report says of each stack.
+async fn told(bed: &Bed, sweep: &Sweep, selected: &[Selected]) -> Vec<(String, String, String)> {
+    ask(bed, json!({"action": "sumUp", "sweep": sweep, "selected": selected})).await;
+    let report: Value = serde_json::from_str(&bed.object(&sweep.report_key(0)).unwrap()).unwrap();
+    let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
+    let rows = report["stacks"].as_array().unwrap().iter();
+    rows.map(|row| (text(row, "stack"), text(row, "result"), text(row, "message"))).collect()
+}
+
+const AGAIN: &str = "it was deployed again after it was chosen: its state was written at 2025-12-06T05:46:40.000Z";
+
+#[tokio::test(start_paused = true)]
+async fn a_stack_that_was_deployed_again_while_it_waited_for_its_readers_is_not_torn_down() {
+    let (bed, exporter, importer) = pair(&[]);
+    let (sweep, selected) = begun(&bed).await;
+    let first = wave(&bed, &sweep, 0, &[]).await;
+    // The importer's teardown takes its time; what it writes is its own state.
+    bed.put(&key(&exporter), &again(EXPORTER));
+    bed.bucket.memory.raw_delete(&key(&importer));
+    let gone = StackResult::of(first.items[0].n, first.step, Ending::Deleted, "");
+    let second = wave(&bed, &sweep, first.step, std::slice::from_ref(&gone)).await;
+    assert_eq!((second.next, second.items.len()), (WaveNext::Done, 0));
+    // Deployed back or not: what was claimed stands.
+    bed.put(&key(&exporter), EXPORTER);
+    assert_eq!(wave(&bed, &sweep, first.step, &[gone]).await, second);
+    assert_eq!(
+        told(&bed, &sweep, &selected).await,
+        [(importer, "Deleted".into(), String::new()), (exporter, "Refused".into(), AGAIN.into())]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_that_was_deployed_again_holds_what_it_reads() {
+    let (bed, exporter, importer) = pair(&[]);
+    let (sweep, selected) = begun(&bed).await;
+    bed.put(&key(&importer), &again(IMPORTER));
+    assert_eq!(wave(&bed, &sweep, 0, &[]).await.next, WaveNext::Done);
+    let held = format!("{importer} in us-east-1 reads values of it and stayed");
+    assert_eq!(
+        told(&bed, &sweep, &selected).await,
+        [(importer, "Refused".into(), AGAIN.into()), (exporter, "Held".into(), held)]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dry_run_tells_of_a_stack_that_was_deployed_again() {
+    let (bed, exporter, importer) = pair(&[]);
+    let sweep = read(&bed, json!({"name": "old", "dryRun": true, "select": {"names": ["*"]}})).await.sweep.unwrap();
+    let selected = [select(&bed, &sweep, 0).await];
+    let sweep = admit(&bed, &sweep, &selected).await.sweep;
+    bed.put(&key(&importer), &again(IMPORTER));
+    let first = wave(&bed, &sweep, 0, &[]).await;
+    assert_eq!(stacks(&first), [exporter.as_str()]);
+    assert_eq!(told(&bed, &sweep, &selected).await[0], (importer, "Refused".into(), AGAIN.into()));
+}
+
+/// Whatever keeps a state from being read: its stack is refused with that, and holds what it reads.
+#[tokio::test(start_paused = true)]
+async fn a_state_that_cannot_be_read_any_more_starts_nothing() {
+    for (times, kind, body, result) in [
+        (1, BucketErrorKind::Denied, IMPORTER, "AccessDenied"),
+        (4, BucketErrorKind::Unavailable, IMPORTER, "Error"),
+        (0, BucketErrorKind::Other, "{", "MalformedState"),
+    ] {
+        let (bed, _, importer) = pair(&[]);
+        let (sweep, selected) = begun(&bed).await;
+        bed.put(&key(&importer), body);
+        bed.fail(format!("GET {}", key(&importer)), times, kind);
+        assert_eq!(wave(&bed, &sweep, 0, &[]).await.next, WaveNext::Done, "{result}");
+        let told = told(&bed, &sweep, &selected).await;
+        assert_eq!((told[0].1.as_str(), told[1].1.as_str()), (result, "Held"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bucket_that_is_busy_for_a_moment_refuses_nobody() {
+    let (bed, _, importer) = pair(&[]);
+    let (sweep, _) = begun(&bed).await;
+    bed.fail(format!("GET {}", key(&importer)), 3, BucketErrorKind::Unavailable);
+    assert_eq!(stacks(&wave(&bed, &sweep, 0, &[]).await), [importer.as_str()]);
+}
+
+/// Somebody else tore it down in between; its own teardown says so, and holds nobody.
+#[tokio::test(start_paused = true)]
+async fn a_stack_that_went_away_since_is_begun_all_the_same() {
+    let (bed, _, importer) = pair(&[]);
+    let (sweep, _) = begun(&bed).await;
+    bed.bucket.memory.raw_delete(&key(&importer));
+    assert_eq!(stacks(&wave(&bed, &sweep, 0, &[]).await), [importer.as_str()]);
+}
+
+/// A nested stack's state counts as its parent's does; one that never could be read fails its row, not the tree.
+#[tokio::test(start_paused = true)]
+async fn a_nested_stack_that_was_deployed_again_keeps_its_tree() {
+    let named = |sample: &str| {
+        let state: Value = serde_json::from_str(sample).unwrap();
+        (state["stackName"].as_str().unwrap().to_owned(), state["region"].as_str().unwrap().to_owned())
+    };
+    let ((parent, region), (child, _)) = (named(PARENT), named(CHILD));
+    for (before, after, begun_too) in [(CHILD, again(CHILD), false), (CHILD, CHILD.to_owned(), true), ("{", "{".into(), true)] {
+        let bed = Bed::new();
+        let key = |stack: &str| format!("cdkd/{stack}/{region}/state.json");
+        bed.put(&key(&parent), PARENT);
+        bed.put(&key(&child), before);
+        let (sweep, _) = begun(&bed).await;
+        bed.put(&key(&child), &after);
+        assert_eq!(wave(&bed, &sweep, 0, &[]).await.items.len(), usize::from(begun_too), "{before:.1} {begun_too}");
+    }
+}
+
+/// An entry that names its bucket and one that finds the same.
+#[tokio::test(start_paused = true)]
+async fn entries_that_turn_out_to_mean_one_bucket_are_refused_before_anything_is_started() {
+    let (bed, ..) = pair(&[("EBB_ALLOWED_TARGET_ROLES", "*,arn:aws:iam::123456789012:role/*")]);
+    let entry = json!({"account": "123456789012", "roleArn": "arn:aws:iam::123456789012:role/t"});
+    let mut named = entry.clone();
+    named["bucket"] = BUCKET.into();
+    let mut request = request(json!({"names": ["*"]}));
+    request["accounts"] = json!([entry, named]);
+    let sweep = read(&bed, request).await.sweep.unwrap();
+    let selected = [select(&bed, &sweep, 0).await, select(&bed, &sweep, 1).await];
+    let answer = admit(&bed, &sweep, &selected).await;
+    assert_eq!((answer.next, answer.error.as_deref(), answer.groups.len()), (SweepNext::Refuse, Some("InvalidRequest"), 0));
+    assert!(answer.cause.unwrap().contains("`accounts[0]` and `accounts[1]` look into one bucket"));
 }

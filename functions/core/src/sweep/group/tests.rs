@@ -3,16 +3,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::*;
-use crate::sweep::testing::{Stack, everything, selection, stack, sweep};
+use crate::sweep::testing::{NOW, Stack, begun, deployed_again, everything, selection, stack, sweep};
 
 /// Runs every group of a fleet wave by wave; `ends` says how a stack's teardown ends. Answers the waves by name.
 fn run(stacks: &[Stack], dry_run: bool, ends: impl Fn(&str) -> Ending) -> (Vec<Group>, Vec<Vec<String>>) {
+    run_looking(stacks, dry_run, ends, deployed_again(&[]))
+}
+
+fn run_looking(
+    stacks: &[Stack],
+    dry_run: bool,
+    ends: impl Fn(&str) -> Ending,
+    look: impl Fn(&str) -> Result<(), Refusal>,
+) -> (Vec<Group>, Vec<Vec<String>>) {
     let selection = selection(stacks, &everything());
     let sweep = sweep(everything(), dry_run);
     let mut waves: Vec<Vec<String>> = Vec::new();
     let mut groups = Vec::new();
     for number in 0..selection.groups() {
-        let mut group = Group::begin(&selection, number).advance(&[], dry_run);
+        let mut group = begun(Group::begin(&selection, number).advance(&[], dry_run), dry_run, &look);
         let mut at = 0;
         loop {
             let items = group.items(&sweep, 0);
@@ -23,7 +32,7 @@ fn run(stacks: &[Stack], dry_run: bool, ends: impl Fn(&str) -> Ending) -> (Vec<G
             waves.resize(waves.len().max(at + 1), Vec::new());
             waves[at].extend(items.iter().map(name));
             let results: Vec<_> = items.iter().map(|item| StackResult::of(item.n, item.step, ends(&name(item)), "")).collect();
-            group = group.advance(&results, dry_run);
+            group = begun(group.advance(&results, dry_run), dry_run, &look);
             at += 1;
         }
         groups.push(group);
@@ -94,20 +103,84 @@ fn a_look_waits_for_nobody() {
 #[test]
 fn a_teardown_of_which_nothing_is_heard_has_failed() {
     let selection = selection(&[stack("Net"), stack("Web").imports(&["Net"])], &everything());
-    let begun = Group::begin(&selection, 0).advance(&[], false);
-    let late = StackResult::of(0, begun.step + 1, Ending::Deleted, "");
+    let first = begun(Group::begin(&selection, 0).advance(&[], false), false, deployed_again(&[]));
+    let late = StackResult::of(0, first.step + 1, Ending::Deleted, "");
     for results in [vec![], vec![late]] {
-        let group = begun.clone().advance(&results, false);
+        let group = first.clone().advance(&results, false);
         assert_eq!((group.stacks[0].status, group.stacks[1].status), (Status::Ended, Status::Held));
     }
 }
 
 #[test]
 fn a_wave_starts_so_many_and_the_rest_in_the_next() {
-    let mut stacks: Vec<Stack> = (0..90).map(|n| stack(&format!("Web{n:02}")).imports(&["Net"])).collect();
+    let mut stacks: Vec<Stack> = (0..12).map(|n| stack(&format!("Web{n:02}")).imports(&["Net"])).collect();
     stacks.push(stack("Net"));
     let (_, waves) = run(&stacks, false, |_| Ending::Deleted);
-    assert_eq!(waves.iter().map(Vec::len).collect::<Vec<_>>(), [40, 40, 10, 1]);
+    assert_eq!(waves.iter().map(Vec::len).collect::<Vec<_>>(), [5, 5, 2, 1]);
+}
+
+/// One that waited for its turn inside a wave could be deployed again after the look at it.
+#[test]
+fn a_wave_starts_as_many_as_the_machine_runs_at_once() {
+    let machine = include_str!("../../../../../infra/sweep.asl.json");
+    assert!(machine.contains(&format!(r#""MaxConcurrency": {MOST_ITEMS},"#)));
+}
+
+#[test]
+fn a_stack_that_was_deployed_again_is_refused_and_holds_what_it_reads_and_nothing_else() {
+    let (groups, waves) = run_looking(&three_chains(), false, |_| Ending::Deleted, deployed_again(&["Web"]));
+    assert_eq!(waves, [vec!["Alone", "Job", "OtherWeb"], vec!["Other"]]);
+    let web = row(&groups, "Web");
+    let result = web.result.as_ref().unwrap();
+    assert_eq!((web.status, result.result, result.step), (Status::Ended, Ending::Refused, 1));
+    assert_eq!(result.message.as_deref(), Some("it was deployed again after it was chosen"));
+    for held in ["Db", "Net"] {
+        let row = row(&groups, held);
+        assert_eq!((row.status, row.held_by.as_deref()), (Status::Held, Some("Web in us-east-1")));
+    }
+}
+
+/// Hours after the selection: the importers are gone, and the exporter was deployed again in between.
+#[test]
+fn a_stack_that_was_deployed_again_while_it_waited_for_its_readers_is_refused() {
+    let (groups, waves) = run_looking(&three_chains(), false, |_| Ending::Deleted, deployed_again(&["Net"]));
+    assert_eq!(waves, [vec!["Alone", "Job", "OtherWeb", "Web"], vec!["Db", "Other"]]);
+    assert_eq!(row(&groups, "Net").result.as_ref().unwrap().result, Ending::Refused);
+    assert_eq!(row(&groups, "Db").result.as_ref().unwrap().result, Ending::Deleted);
+}
+
+/// A wave of nothing but refusals would end the group with the others not begun.
+#[test]
+fn a_refused_stack_makes_room_for_the_next() {
+    let stacks: Vec<Stack> =
+        (0..12).map(|n| stack(&format!("Web{n:02}")).reads_outputs(&["Net"])).chain([stack("Net")]).collect();
+    let again = ["Web00", "Web01", "Web02", "Web03", "Web04", "Web05", "Web06"];
+    let (groups, waves) = run_looking(&stacks, false, |_| Ending::Deleted, deployed_again(&again));
+    assert_eq!(waves, [vec!["Web07", "Web08", "Web09", "Web10", "Web11"]]);
+    assert_eq!(row(&groups, "Net").status, Status::Held);
+}
+
+#[test]
+fn a_dry_run_tells_of_a_stack_that_was_deployed_again_and_holds_nobody() {
+    let (groups, waves) = run_looking(&three_chains(), true, |_| Ending::DryRun, deployed_again(&["Web"]));
+    assert_eq!(waves, [vec!["Alone", "Db", "Job", "Net", "Other", "OtherWeb"]]);
+    assert_eq!(row(&groups, "Web").result.as_ref().unwrap().result, Ending::Refused);
+}
+
+/// Any other write counts, also one that is older or does not say when: whoever restores a state wants it.
+#[test]
+fn every_state_of_a_tree_has_to_be_the_one_that_it_was_chosen_by() {
+    let child = stack("Web~Nested").with("parentStack", "Web".into()).with("lastModified", 7.into());
+    let selection = selection(&[stack("Web").with("lastModified", 5.into()), child], &everything());
+    let group = Group::begin(&selection, 0);
+    let row = &group.stacks[0];
+    assert_eq!(row.written, BTreeMap::from([("Web".into(), Some(5)), ("Web~Nested".into(), Some(7))]));
+    assert_eq!((row.unchanged("Web", Some(5)), row.unchanged("Web~Nested", Some(7))), (Ok(()), Ok(())));
+    for (state, now) in [("Web", Some(7)), ("Web", Some(4)), ("Web", None), ("Web~Nested", Some(8)), ("Web~Other", None)] {
+        assert_eq!(row.unchanged(state, now).unwrap_err().ending, Ending::Refused, "{state} {now:?}");
+    }
+    let refusal = row.unchanged("Web", Some(NOW)).unwrap_err();
+    assert_eq!(refusal.message, "it was deployed again after it was chosen: its state was written at 2026-08-15T09:30:12.123Z");
 }
 
 /// Names of executions are unique in an account for 90 days, at most 80 characters long, and plain.
@@ -119,7 +192,7 @@ fn executions_have_names_of_their_own() {
     let sweep = sweep(everything(), false);
     let mut names = BTreeSet::new();
     for group in 0..selection.groups() {
-        for item in Group::begin(&selection, group).advance(&[], false).items(&sweep, 0) {
+        for item in begun(Group::begin(&selection, group).advance(&[], false), false, deployed_again(&[])).items(&sweep, 0) {
             assert!(item.name.len() <= 80 && item.name.starts_with("20260815T093012123Z-1a2b3c4d-0."), "{}", item.name);
             names.insert(item.name);
         }
@@ -137,6 +210,7 @@ proptest! {
     fn no_producer_is_ever_begun_before_its_consumers_are_gone(
         imports in prop::collection::vec((0usize..14, 0usize..14), 0..30),
         fails in prop::collection::btree_set(0usize..14, 0..4),
+        again in prop::collection::btree_set(0usize..14, 0..3),
     ) {
         let name = |n: usize| format!("S{n:02}");
         // Downhill only, so that there are no circles.
@@ -146,7 +220,11 @@ proptest! {
             stack(&name(n)).imports(&from.iter().map(String::as_str).collect::<Vec<_>>())
         }).collect();
         let failing: BTreeSet<String> = fails.iter().map(|n| name(*n)).collect();
-        let (groups, waves) = run(&stacks, false, |stack| if failing.contains(stack) { Ending::Partial } else { Ending::Deleted });
+        let deployed: Vec<String> = again.iter().map(|n| name(*n)).collect();
+        let look = deployed_again(&deployed.iter().map(String::as_str).collect::<Vec<_>>());
+        let ends = |stack: &str| if failing.contains(stack) { Ending::Partial } else { Ending::Deleted };
+        let (groups, waves) = run_looking(&stacks, false, ends, look);
+        prop_assert!(!waves.iter().flatten().any(|stack| deployed.contains(stack)));
         let begun: BTreeMap<&str, usize> = waves.iter().enumerate().flat_map(|(at, wave)| wave.iter().map(move |s| (s.as_str(), at))).collect();
         for (consumer, producer) in &imports {
             let (consumer, producer) = (name(*consumer), name(*producer));
@@ -155,10 +233,10 @@ proptest! {
                 prop_assert!(!failing.contains(&consumer));
             }
         }
-        // Reached by a failure that was begun, through imports.
+        // Reached by a failure that was begun, or by one that was deployed again, through imports.
         let mut held = BTreeSet::new();
         for n in (0..14).rev() {
-            let stays = |a: usize| held.contains(&a) || fails.contains(&a);
+            let stays = |a: usize| held.contains(&a) || fails.contains(&a) || again.contains(&a);
             if imports.iter().any(|(a, b)| *b == n && stays(*a)) {
                 held.insert(n);
             }

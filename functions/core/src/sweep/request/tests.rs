@@ -138,6 +138,32 @@ fn every_bad_field_is_named_with_what_to_write_instead() {
     assert!(refusal(&both).starts_with("`target` and `accounts` exclude each other"));
 }
 
+/// Two entries that could choose one stack would both tear it down.
+#[test]
+fn a_roster_with_the_same_place_twice_is_refused_and_names_the_entries() {
+    let entry = |account: &str| json!({"account": account, "roleArn": format!("arn:aws:iam::{account}:role/t")});
+    let (other, one) = (entry("310987654321"), entry("210987654321"));
+    let and = |field: &str, value: Value| {
+        let mut entry = one.clone();
+        entry[field] = value;
+        entry
+    };
+    let roster = |second: Value| with("accounts", json!([other, one, second]));
+    let said = "`accounts[1]` and `accounts[2]` look into one bucket and prefix of one account";
+    let role = json!("arn:aws:iam::210987654321:role/another");
+    for second in [one.clone(), and("roleArn", role), and("prefix", json!("cdkd")), and("regions", json!(["us-east-1"]))] {
+        assert!(refusal(&roster(second.clone())).starts_with(said), "{second}");
+    }
+    for second in [and("bucket", json!("states")), and("prefix", json!("team")), entry("410987654321")] {
+        assert_eq!(parse(&roster(second)).unwrap().places.len(), 3);
+    }
+    let split = |second: &[&str]| {
+        with("accounts", json!([and("regions", json!(["us-east-1", "us-west-2"])), and("regions", json!(second))]))
+    };
+    assert_eq!(parse(&split(&["eu-west-1"])).unwrap().places.len(), 2);
+    assert!(refusal(&split(&["eu-west-1", "us-west-2"])).starts_with("`accounts[0]` and `accounts[1]` look into one bucket"));
+}
+
 /// A `select` for all accounts is handed on once for each.
 #[test]
 fn a_sweep_that_no_payload_holds_is_refused() {

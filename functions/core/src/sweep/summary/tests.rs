@@ -1,13 +1,14 @@
 use super::*;
 use crate::sweep::payload::StackResult;
-use crate::sweep::testing::{Stack, everything, selection, stack, sweep};
+use crate::sweep::testing::{Stack, begun, deployed_again, everything, selection, stack, sweep};
 
 fn swept(stacks: &[Stack], ends: impl Fn(&str) -> Ending, dry_run: bool) -> PlaceOutcome {
     let selection = selection(stacks, &everything());
     let sweep = sweep(everything(), dry_run);
     let groups: Vec<Group> = (0..selection.groups())
         .map(|number| {
-            let mut group = Group::begin(&selection, number).advance(&[], dry_run);
+            let look = deployed_again(&[]);
+            let mut group = begun(Group::begin(&selection, number).advance(&[], dry_run), dry_run, &look);
             while !group.items(&sweep, 0).is_empty() {
                 let items = group.items(&sweep, 0);
                 let end = |name: &str| StackResult::of(0, 0, ends(name), "because");
@@ -15,7 +16,7 @@ fn swept(stacks: &[Stack], ends: impl Fn(&str) -> Ending, dry_run: bool) -> Plac
                     .iter()
                     .map(|item| StackResult { n: item.n, step: item.step, ..end(item.request["stack"].as_str().unwrap()) })
                     .collect();
-                group = group.advance(&results, dry_run);
+                group = begun(group.advance(&results, dry_run), dry_run, &look);
             }
             group
         })
@@ -90,7 +91,7 @@ fn what_nothing_is_known_of_is_not_called_done() {
 #[test]
 fn a_teardown_that_was_started_and_not_heard_of_is_told_so() {
     let selection = selection(&[stack("Alone")], &everything());
-    let groups = vec![Group::begin(&selection, 0).advance(&[], false)];
+    let groups = vec![begun(Group::begin(&selection, 0).advance(&[], false), false, deployed_again(&[]))];
     let selected = Selected { chosen: 1, groups: 1, ..Selected::default() };
     let (result, output) = summary(&sweep(everything(), false), &[PlaceOutcome { selected, read: Some((selection, groups)) }]);
     assert_eq!((result, &output["stacks"][0]["result"]), (Ending::Partial, &json!("NotHeard")));
