@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::call::{StepError, StepResult};
 use crate::classify::{Rules, classify, give_up};
+use crate::protection::{is_lifted, left_off};
 
 /// A service that asks to wait for longer is asked sooner.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(300);
@@ -80,6 +81,7 @@ pub fn settle(answer: StepResult, rules: &Rules, ctx: &Context<'_>, ongoing: Opt
             Some(by) => format!("{} (for {} s; held by {by})", error.message, waited.as_secs()),
             None => format!("{} (for {} s)", error.message, waited.as_secs()),
         };
+        let message = if is_lifted(ctx.memo) { left_off(&message) } else { message };
         return Err(DeleteError { class: ErrorClass::Terminal, message, ..error });
     }
     // Later looks are further apart: a tenth of what has passed, at most a minute, and never sooner than the rule or the
@@ -155,6 +157,28 @@ mod tests {
         let accepted = Script::new().json(MAPPING, 200, json!({ "State": "Enabled" })).json(MAPPING, 202, json!({}));
         bench.step(&accepted).await.unwrap();
         assert!(bench.memo.as_ref().is_some_and(|memo| memo.get("error").is_none()), "{:?}", bench.memo);
+    }
+
+    /// Nothing is put back when a budget ran out, so it has to be told, however long the service's own words are.
+    #[tokio::test]
+    async fn a_protection_that_stays_off_at_the_end_of_a_budget_is_told() {
+        let off = "(deletion protection was switched off by this run and is off)";
+        let alive = json!({ "State": "Enabled" });
+        let delete = |message: &str| {
+            Script::new().json(MAPPING, 200, alive.clone()).json_error(MAPPING, "ResourceInUseException", message)
+        };
+        for message in ["because it is in use".to_owned(), "because it is in use ".repeat(100)] {
+            for (memo, told) in [(json!({ "protectionOnAt": 1 }), true), (json!({ "other": 1 }), false)] {
+                let mut bench = Bench::new("AWS::Lambda::EventSourceMapping", "6a1f", json!({}));
+                let since = bench.run.timestamp;
+                let code = "ResourceInUseException";
+                bench.memo = Some(json!({ "step": memo, "error": { "code": code, "since": since } }));
+                bench.pass(120);
+                let error = bench.step(&delete(&message)).await.unwrap_err();
+                assert_eq!((&error.class, error.message.ends_with(off)), (&ErrorClass::Terminal, told), "{error}");
+                assert!(!told || error.message.len() < 500, "{}", error.message.len());
+            }
+        }
     }
 
     /// A pending answer without a memo clears an error that was remembered.

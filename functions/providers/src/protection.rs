@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use ebb_core::{Code, DeleteError, ErrorClass, Look, Millis, Step};
+use ebb_core::{Code, DeleteError, ErrorClass, Look, Millis, Step, text};
 use serde_json::{Value, json};
 
 use crate::budget::protected;
@@ -132,6 +132,19 @@ pub async fn failed(
         }
     };
     StepError::Ours(DeleteError { message, ..error })
+}
+
+/// Whether a step's memo says that this run switched a protection off.
+pub fn is_lifted(memo: Option<&Value>) -> bool {
+    memo.is_some_and(|memo| memo.get(KEY).is_some_and(|at| !at.is_null()))
+}
+
+/// A failure whose budget ran out, with the protection still off: nothing is put back then, so it must be told, and the
+/// failure gives way to it.
+pub fn left_off(message: &str) -> String {
+    const LONGEST: usize = 400;
+    let message = text::cut(&text::display(message), LONGEST);
+    format!("{message} (deletion protection was switched off by this run and is off)")
 }
 
 /// What is said of a protected resource when the request does not lift it.

@@ -1,12 +1,13 @@
 //! Auto Scaling groups. Cloud Control cannot lift the protection of one or force its delete, so with removeProtection
 //! its rows come here as well.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use aws_sdk_autoscaling::types::{AutoScalingGroup, DeletionProtection};
 use aws_sdk_ec2::types::AttributeBooleanValue;
 use ebb_core::{Look, Resource, Step};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::arn::name_of;
 use crate::call::{CallError, CallResult, StepError, StepResult};
@@ -104,21 +105,33 @@ async fn unprotect(found: &AutoScalingGroup, name: &str, cx: &Cx<'_>) -> Result<
     release_instances(found, cx).await
 }
 
-/// How many instances earlier steps have released.
+/// The last instance that an earlier step released; they are released in the order of their ids.
 const RELEASED: &str = "released";
+/// Of which instances it was the last: when the group has others now, all are gone through again.
+const AMONG: &str = "among";
+
+/// A short sign of a list of ids, the same in each step.
+fn sign(ids: &[&str]) -> String {
+    let mut hasher = DefaultHasher::new();
+    ids.hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
 
 async fn release_instances(found: &AutoScalingGroup, cx: &Cx<'_>) -> Result<Option<Step>, StepError> {
     let mut ids: Vec<&str> = found.instances().iter().filter_map(|i| i.instance_id()).collect();
     ids.sort_unstable();
-    let released = memo::get(cx, RELEASED).and_then(Value::as_u64).unwrap_or(0);
-    for (n, id) in (0_u64..).zip(ids).skip_while(|(n, _)| *n < released) {
-        if !cx.has_time() {
-            let note = "switching off the termination protection of the group's instances";
-            return Ok(Some(Step::pending_with(Duration::ZERO, note, memo::with(cx, [(RELEASED, json!(n))]))));
-        }
+    let among = sign(&ids);
+    let released = memo::text(cx, RELEASED).filter(|_| memo::text(cx, AMONG) == Some(&among));
+    let done = released.map_or(0, |last| ids.partition_point(|id| *id <= last));
+    for (n, id) in ids.iter().enumerate().skip(done) {
         cx.fence.check().await?;
         let off = AttributeBooleanValue::builder().value(false).build();
-        cx.aws.ec2().modify_instance_attribute().instance_id(id).disable_api_termination(off).send().await.best_effort()?;
+        cx.aws.ec2().modify_instance_attribute().instance_id(*id).disable_api_termination(off).send().await.best_effort()?;
+        if n + 1 < ids.len() && !cx.has_time() {
+            let note = "switching off the termination protection of the group's instances";
+            let memo = memo::with(cx, [(RELEASED, json!(id)), (AMONG, json!(among))]);
+            return Ok(Some(Step::pending_with(Duration::ZERO, note, memo)));
+        }
     }
     Ok(None)
 }

@@ -107,16 +107,16 @@ async fn look(r: &Resource, cx: &Cx<'_>) -> Result<Look, StepError> {
 }
 
 /// The cluster of a TASK group or fleet, whose instances can go before it. MASTER and CORE end with the cluster, and there
-/// is no delete for any of them.
-fn shrinkable<'r>(r: &'r Resource, role: &str, cluster: &str) -> Result<Option<&'r str>, StepError> {
+/// is no delete for any of them: one whose cluster is masked or not recorded ends with it too.
+fn shrinkable<'r>(r: &'r Resource, role: &str, cluster: &str) -> Option<&'r str> {
     if r.properties.get(role).and_then(Value::as_str) != Some("TASK") {
-        return Ok(None);
+        return None;
     }
-    Ok(r.address(cluster)?)
+    r.address(cluster).ok().flatten()
 }
 
 async fn instance_group(r: &Resource, cx: &Cx<'_>) -> StepResult {
-    if let Some(cluster) = shrinkable(r, "InstanceRole", "JobFlowId")? {
+    if let Some(cluster) = shrinkable(r, "InstanceRole", "JobFlowId") {
         let none = InstanceGroupModifyConfig::builder().instance_group_id(&r.physical_id).instance_count(0).build();
         cx.aws.emr().modify_instance_groups().cluster_id(cluster).instance_groups(none).send().await.best_effort()?;
     }
@@ -124,7 +124,7 @@ async fn instance_group(r: &Resource, cx: &Cx<'_>) -> StepResult {
 }
 
 async fn instance_fleet(r: &Resource, cx: &Cx<'_>) -> StepResult {
-    if let Some(cluster) = shrinkable(r, "InstanceFleetType", "ClusterId")? {
+    if let Some(cluster) = shrinkable(r, "InstanceFleetType", "ClusterId") {
         let none = InstanceFleetModifyConfig::builder()
             .instance_fleet_id(&r.physical_id)
             .target_on_demand_capacity(0)

@@ -113,7 +113,8 @@ async fn create(id: &str, cx: &Cx<'_>) -> Result<Option<String>, StepError> {
     let name = final_snapshot::name(id, LONGEST, cx.clock.now());
     cx.fence.check().await?;
     let call = cx.aws.redshift().create_cluster_snapshot().snapshot_identifier(&name).cluster_identifier(id);
-    match call.send().await.map_err(CallError::from) {
+    // For ever: the cluster's own default may let it expire.
+    match call.manual_snapshot_retention_period(-1).send().await.map_err(CallError::from) {
         Ok(_) => Ok(Some(name)),
         Err(call) if call.is(GONE) => Ok(None),
         // Also said of a cluster that is paused or being resized: that one is neither saved nor deleted yet.

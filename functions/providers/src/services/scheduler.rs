@@ -24,10 +24,9 @@ pub(crate) const TYPES: &[TypeDef] = &[TypeDef {
 
 async fn schedule(r: &Resource, cx: &Cx<'_>) -> StepResult {
     let (recorded, name) = name(r, cx)?;
-    let mut group = match (recorded, r.address("GroupName")) {
-        (Some(group), _) | (None, Ok(Some(group))) => Some(group.to_owned()),
-        (None, Ok(None)) => None,
-        (None, Err(masked)) => return Err(masked.into()),
+    let mut group = match recorded {
+        Some(group) => Some(group.to_owned()),
+        None => group_name(r)?.map(str::to_owned),
     };
     if group.is_none() && r.properties.is_empty() {
         let mut groups = groups_of(name, cx).await?;
@@ -62,6 +61,14 @@ fn name<'r>(r: &'r Resource, cx: &Cx<'_>) -> Result<(Option<&'r str>, &'r str), 
         [name] if usable(name) => Ok((None, name)),
         [group, name] if usable(group) && usable(name) => Ok((Some(group), name)),
         _ => Err(malformed()),
+    }
+}
+
+/// The recorded group. One that cannot be read must not mean the default one.
+fn group_name(r: &Resource) -> Result<Option<&str>, StepError> {
+    match (r.address("GroupName")?, r.properties.get("GroupName")) {
+        (None, Some(recorded)) if !recorded.is_null() => Err(StepError::missing("usable GroupName")),
+        (group, _) => Ok(group),
     }
 }
 

@@ -21,6 +21,7 @@ use self::memo::Memo;
 use crate::Cx;
 use crate::call::{CallError, CallResult, StepError, StepResult};
 use crate::classify::{Rules, retry};
+use crate::protection::left_off;
 use crate::services::ec2;
 
 pub(crate) use self::non_provisionable::cannot_delete;
@@ -225,6 +226,9 @@ async fn after_failure(asked: &Asked<'_>, (code, message): (&str, &str), memo: M
     match judge(code, message, asked, memo.clone(), cx) {
         Verdict::Gone => Ok(Step::ALREADY_GONE),
         Verdict::Again(memo, after) => Ok(memo.pending(after, format!("{code}: trying again"))),
+        Verdict::Final { error, gave_up: true } if memo.protection_on_at.is_some() => {
+            Err(DeleteError { message: left_off(&error.message), ..error }.into())
+        }
         Verdict::Final { error, gave_up: true } => Err(error.into()),
         Verdict::Final { error, gave_up: false } => protection::failed(asked.r, &asked.id, error, memo, cx).await,
     }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use aws_sdk_cloudcontrol::types::{OperationStatus, ProgressEvent};
-use ebb_core::{Code, DeleteError, ErrorClass, Look, Resource, Step};
+use ebb_core::{Code, DeleteError, ErrorClass, Look, Resource, Step, text};
 use serde_json::{Value, json};
 
 use super::identifier::{self, Identifier};
@@ -14,6 +14,9 @@ use crate::Cx;
 use crate::call::{CallError, CallResult, StepError, StepResult};
 use crate::classify::classify;
 use crate::protection::refusal;
+
+/// Most bytes of a failure that the memo carries until the protection is on again (`StepResult::MAX_MEMO_BYTES`).
+const LONGEST_MESSAGE: usize = 160;
 
 /// A property that protects a type.
 struct Protection {
@@ -180,10 +183,10 @@ pub(super) async fn failed(r: &Resource, id: &Identifier, error: DeleteError, mu
     match patch(r, id, true, &memo, cx).await {
         Ok(Some(ProgressEvent { request_token: Some(token), .. })) => {
             let DeleteError { class, code, message, .. } = error;
+            let message = text::cut(&text::display(&message), LONGEST_MESSAGE);
             memo.failed = Some(Failed { code, message, denied: class == ErrorClass::Denied });
             memo.patch = Some(token);
-            memo.token = None;
-            memo.looks = 0;
+            memo = Memo { token: None, asked_at: None, looks: 0, failing: None, ..memo };
             Ok(memo.pending(spacing(0), "the delete failed: deletion protection is being switched on again"))
         }
         other => {

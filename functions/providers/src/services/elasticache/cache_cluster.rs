@@ -66,8 +66,11 @@ async fn cache_cluster(r: &Resource, cx: &Cx<'_>) -> StepResult {
             None => watch.pending_for(LOOK_AGAIN, cx, GOING),
         }),
         Err(call) if call.is(GONE) => Ok(final_snapshot::gone(watch, cx)),
-        // It is that of an earlier delete which failed afterwards: what came since is not in it.
-        Err(call) if call.is(&[SNAPSHOT_EXISTS]) && watch.asked() => Ok(final_snapshot::plan(id, LONGEST_OF_CACHE, cx)),
+        // It is that of an earlier delete which failed afterwards, whose answer may not have been seen, or somebody else's:
+        // what came since is not in it.
+        Err(call) if call.is(&[SNAPSHOT_EXISTS]) && (watch.asked() || live.cache_cluster_status() == Some("available")) => {
+            Ok(final_snapshot::plan(id, LONGEST_OF_CACHE, cx))
+        }
         Err(call) => Err(call.into()),
     }
 }

@@ -27,11 +27,16 @@ pub(crate) async fn no_other_tables(r: &Resource, cx: &Cx<'_>) -> Result<(), Ste
         return Ok(());
     }
     let list = cx.aws.glue().get_tables().database_name(&r.physical_id).set_catalog_id(catalog(r, cx)?).max_results(100);
-    let left = list.send().await.ignore(GONE)?.map_or(0, |page| page.table_list().len());
-    if left == 0 {
-        return Ok(());
-    }
-    let more = if left == 100 { "100 or more" } else { &left.to_string() };
+    // A page may be empty and not be the last.
+    let mut pages = list.into_paginator().send();
+    let more = loop {
+        match pages.next().await.transpose().ignore(GONE)?.flatten() {
+            None => return Ok(()),
+            Some(page) if page.table_list().is_empty() => {}
+            Some(page) if page.next_token().is_some() => break format!("{} or more", page.table_list().len()),
+            Some(page) => break page.table_list().len().to_string(),
+        }
+    };
     let message = format!(
         "the database still holds {more} tables that are not the stack's: they are dropped only if the request says deleteData"
     );

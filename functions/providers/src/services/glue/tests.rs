@@ -66,6 +66,21 @@ async fn tables_outside_the_plan_need_consent() {
     script.assert_done();
 }
 
+/// An empty page is not the end of the list.
+#[tokio::test]
+async fn tables_behind_empty_pages_count() {
+    let empty = |token: &str| json!({ "TableList": [], "NextToken": token });
+    let pages = || Script::new().json(TABLES, 200, empty("a")).json(&["GetTables", "\"NextToken\":\"a\""], 200, empty("b"));
+    let last = &["GetTables", "\"NextToken\":\"b\""];
+    let error = database(json!({})).next(pages().json(last, 200, tables(&["events"]))).await.unwrap_err();
+    assert!(error.code == Code::DataGuard.name() && error.message.contains("1 tables"), "{error}");
+    let more = json!({ "TableList": [{ "Name": "events" }], "NextToken": "c" });
+    let error = database(json!({})).next(pages().json(last, 200, more)).await.unwrap_err();
+    assert!(error.message.contains("1 or more tables"), "{error}");
+    let script = pages().json(last, 200, tables(&[])).json(DELETE_DATABASE, 200, json!({}));
+    assert_eq!(database(json!({})).next(script).await, Ok(Step::DELETED));
+}
+
 #[tokio::test]
 async fn an_empty_database_goes() {
     let script = Script::new()

@@ -1,9 +1,12 @@
 //! Inline and managed policies.
 
+use ebb_core::provider::{Masked, is_masked};
 use ebb_core::{Code, Resource, Step};
+use serde_json::Value;
 
 use super::{GONE, RULES, principals};
 use crate::Cx;
+use crate::arn::Arn;
 use crate::call::{CallError, CallResult, StepError, StepResult};
 use crate::classify::is_blocked;
 use crate::holders::named;
@@ -20,9 +23,10 @@ pub(super) async fn policy(r: &Resource, cx: &Cx<'_>) -> StepResult {
         name => name,
     };
     let targets = |property: &str| principals(r, property);
-    let (mut roles, groups, users) = (targets("Roles")?, targets("Groups")?, targets("Users")?);
+    let legacy_role = legacy_role.filter(|role| !role.is_empty());
+    let (mut roles, groups, users) = (roles(r, legacy_role)?, targets("Groups")?, targets("Users")?);
     if roles.is_none() && groups.is_none() && users.is_none() {
-        roles = legacy_role.filter(|role| !role.is_empty()).map(|role| vec![role]);
+        roles = legacy_role.map(|role| vec![role]);
         if roles.is_none() {
             return Err(StepError::Skip {
                 code: Code::MissingAddress,
@@ -48,10 +52,39 @@ pub(super) async fn policy(r: &Resource, cx: &Cx<'_>) -> StepResult {
     Ok(Step::Gone { already })
 }
 
-/// Detach from everything that uses it, delete the versions that are not the default, delete.
+/// The role of a legacy id stands in for the only recorded one that is masked, never for one of several.
+fn roles<'r>(r: &'r Resource, legacy_role: Option<&'r str>) -> Result<Option<Vec<&'r str>>, StepError> {
+    let masked = match r.properties.get("Roles") {
+        Some(Value::Array(roles)) if roles.len() == 1 => roles.first().and_then(Value::as_str),
+        recorded => recorded.and_then(Value::as_str),
+    };
+    match legacy_role {
+        Some(role) if masked.is_some_and(is_masked) => Ok(Some(vec![role])),
+        _ => principals(r, "Roles"),
+    }
+}
+
+/// The ARN of a policy of an account. One of AWS itself is everybody's.
+fn managed_arn(r: &Resource) -> Result<&str, StepError> {
+    let id = r.physical_id.as_str();
+    if is_masked(id) {
+        return Err(Masked { property: "physicalId".into() }.into());
+    }
+    let customers = Arn::parse(id).is_some_and(|arn| {
+        !matches!(arn.account, "" | "aws") && arn.resource.strip_prefix("policy/").is_some_and(|p| !p.is_empty())
+    });
+    if customers { Ok(id) } else { Err(StepError::malformed_id("the ARN of a customer managed policy")) }
+}
+
+/// Detach from everything that uses it, delete the versions that are not the default, delete. One that is a boundary
+/// cannot go, so nothing of it is detached.
 pub(super) async fn managed_policy(r: &Resource, cx: &Cx<'_>) -> StepResult {
     let iam = cx.aws.iam();
-    let arn = r.physical_id.as_str();
+    let arn = managed_arn(r)?;
+    let bounded = bounded_by(arn, cx).await?;
+    if !bounded.is_empty() {
+        return Err(CallError::inside("DeleteConflict", "the policy is a permissions boundary").held_by(bounded).into());
+    }
     let mut marker = None;
     loop {
         let page = iam
@@ -97,8 +130,12 @@ pub(super) async fn managed_policy(r: &Resource, cx: &Cx<'_>) -> StepResult {
 /// Roles and users whose boundary the policy is: without it they could do more, so they keep it.
 async fn bounded_by(arn: &str, cx: &Cx<'_>) -> Result<Vec<String>, StepError> {
     let list = cx.aws.iam().list_entities_for_policy().policy_arn(arn).policy_usage_filter("PermissionsBoundary".into());
-    let answer = list.send().await?;
-    let roles = answer.policy_roles().iter().filter_map(|r| Some(format!("role {} (as its boundary)", r.role_name()?)));
-    let users = answer.policy_users().iter().filter_map(|u| Some(format!("user {} (as its boundary)", u.user_name()?)));
-    Ok(roles.chain(users).collect())
+    let mut pages = list.into_paginator().send();
+    let mut bounded = Vec::new();
+    while let Some(page) = pages.next().await.transpose()? {
+        let roles = page.policy_roles().iter().filter_map(|r| Some(format!("role {} (as its boundary)", r.role_name()?)));
+        let users = page.policy_users().iter().filter_map(|u| Some(format!("user {} (as its boundary)", u.user_name()?)));
+        bounded.extend(roles.chain(users));
+    }
+    Ok(bounded)
 }

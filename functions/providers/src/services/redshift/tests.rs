@@ -9,8 +9,13 @@ use crate::testing::{Bench, Script, pending};
 const NAME: &str = "sales-final-20251206-054640";
 const DELETE: &[&str] = &["CloudApiService.DeleteResource ", "AWS::Redshift::Cluster", "\"Identifier\":\"sales\""];
 const STATUS: &[&str] = &["CloudApiService.GetResourceRequestStatus", "\"RequestToken\":\"token-1\""];
-const CREATE: &[&str] =
-    &["Action=CreateClusterSnapshot&", "ClusterIdentifier=sales", "SnapshotIdentifier=sales-final-20251206-054640"];
+/// A retention of -1 is for ever: the cluster's own default may be a day.
+const CREATE: &[&str] = &[
+    "Action=CreateClusterSnapshot&",
+    "ClusterIdentifier=sales",
+    "SnapshotIdentifier=sales-final-20251206-054640",
+    "ManualSnapshotRetentionPeriod=-1",
+];
 
 fn cluster(snapshot: bool) -> Bench {
     let mut bench = Bench::new("AWS::Redshift::Cluster", "sales", json!({}));

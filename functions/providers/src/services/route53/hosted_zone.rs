@@ -7,7 +7,7 @@ use std::time::Duration;
 use aws_sdk_route53::types::{AcceleratedRecoveryStatus, HostedZone, ResourceRecordSet, RrType};
 use ebb_core::{Code, DeleteError, ErrorClass, Look, Resource, Step};
 
-use super::{bare, delete_sets, name, zone_id};
+use super::{bare, batches, delete_sets, name, zone_id};
 use crate::Cx;
 use crate::call::{CallError, StepError, StepResult};
 
@@ -24,11 +24,16 @@ pub(super) async fn step(r: &Resource, cx: &Cx<'_>) -> StepResult {
     if !foreign.is_empty() && !cx.run.options.delete_data {
         return Err(DeleteError::refused(Code::DataGuard, left(&foreign)).into());
     }
+    if !foreign.is_empty() && is_signing(id, cx).await {
+        return Err(signed());
+    }
     settle_recovery(id, &zone, cx).await?;
     while !foreign.is_empty() {
-        delete_sets(id, foreign, cx).await?;
-        if !cx.has_time() {
-            return Ok(Step::pending(Duration::ZERO, "emptying the hosted zone"));
+        for batch in batches(foreign) {
+            delete_sets(id, batch, cx).await?;
+            if !cx.has_time() {
+                return Ok(Step::pending(Duration::ZERO, "emptying the hosted zone"));
+            }
         }
         foreign = self::foreign(id, &zone, cx).await?;
     }
@@ -36,11 +41,7 @@ pub(super) async fn step(r: &Resource, cx: &Cx<'_>) -> StepResult {
     cx.fence.check().await?;
     match cx.aws.route53().delete_hosted_zone().id(id).send().await.map_err(CallError::from) {
         Ok(_) => Ok(Step::DELETED),
-        Err(call) if call.is(&["HostedZoneNotEmpty"]) && is_signing(id, cx).await => Err(DeleteError::refused(
-            Code::DataGuard,
-            "DNSSEC signing of the hosted zone is on: switch it off and delete its key-signing keys, then tear down again",
-        )
-        .into()),
+        Err(call) if call.is(&["HostedZoneNotEmpty"]) && is_signing(id, cx).await => Err(signed()),
         Err(call) => Err(call.into()),
     }
 }
@@ -127,6 +128,12 @@ async fn stop_query_logs(id: &str, cx: &Cx<'_>) -> Result<(), StepError> {
 async fn is_signing(id: &str, cx: &Cx<'_>) -> bool {
     let found = cx.aws.route53().get_dnssec().hosted_zone_id(id).send().await.ok();
     found.and_then(|dnssec| dnssec.status).is_some_and(|status| status.serve_signature() == Some("SIGNING"))
+}
+
+/// The refusal of a zone that is signed: it would stay without its records.
+fn signed() -> StepError {
+    let message = "DNSSEC signing of the hosted zone is on: switch it off and delete its key-signing keys, then tear down again";
+    DeleteError::refused(Code::DataGuard, message).into()
 }
 
 /// Records of the plan go before their zone, so only what no plan ever deletes speaks against it: a certificate's

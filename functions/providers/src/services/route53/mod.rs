@@ -21,6 +21,9 @@ use crate::registry::TypeDef;
 
 const IN_FLIGHT: Retry = retry("PriorRequestNotComplete", 3, 120);
 const THROTTLED: Retry = retry("Throttling", 2, 120);
+const NOT_FOUND: &str = "InvalidChangeBatch~it was not found";
+/// Somebody edited the record since it was read.
+const DIFFERS: Retry = retry("InvalidChangeBatch~do not match the current values", 1, 60);
 /// The zone is switching its accelerated recovery.
 const SWITCHING: Retry = retry("~is marked disabled for mutation", 15, 600);
 
@@ -41,7 +44,8 @@ pub(crate) const TYPES: &[TypeDef] = &[
         ],
         rules: Rules {
             gone: &["NoSuchHostedZone"],
-            retry: &[IN_FLIGHT, THROTTLED, SWITCHING, retry("HostedZoneNotEmpty", 5, 120)],
+            // Of a record that somebody deleted or edited since the zone was listed: it is listed again.
+            retry: &[retry(NOT_FOUND, 1, 60), DIFFERS, IN_FLIGHT, THROTTLED, SWITCHING, retry("HostedZoneNotEmpty", 5, 120)],
             ..Rules::NONE
         },
     },
@@ -52,8 +56,8 @@ pub(crate) const TYPES: &[TypeDef] = &[
         actions: &["route53:ChangeResourceRecordSets", "route53:ListHostedZonesByName", "route53:ListResourceRecordSets"],
         // `InvalidChangeBatch` also says that the values differ: then the record is alive, and read again.
         rules: Rules {
-            gone: &["NoSuchHostedZone", "InvalidChangeBatch~it was not found"],
-            retry: &[retry("InvalidChangeBatch~do not match the current values", 1, 60), IN_FLIGHT, THROTTLED, SWITCHING],
+            gone: &["NoSuchHostedZone", NOT_FOUND],
+            retry: &[DIFFERS, IN_FLIGHT, THROTTLED, SWITCHING],
             ..Rules::NONE
         },
     },
@@ -68,6 +72,29 @@ fn bare(zone: &str) -> &str {
 fn zone_id(r: &Resource) -> Result<&str, StepError> {
     let zone = bare(physical_id(r, "a hosted zone id")?);
     if fits_path(zone) { Ok(zone) } else { Err(StepError::malformed_id("a hosted zone id")) }
+}
+
+/// Most resource records, and most characters in all their values, of one request (API reference,
+/// ChangeResourceRecordSets).
+const MOST_RECORDS: usize = 1000;
+const MOST_CHARACTERS: usize = 32_000;
+
+/// The sets in batches that one request takes. An alias counts like a record.
+fn batches(sets: Vec<ResourceRecordSet>) -> Vec<Vec<ResourceRecordSet>> {
+    let (mut batches, mut batch) = (Vec::new(), Vec::new());
+    let (mut records, mut characters) = (0, 0);
+    for set in sets {
+        let of_set = set.resource_records().len().max(1);
+        let in_values: usize = set.resource_records().iter().map(|record| record.value().chars().count()).sum();
+        if !batch.is_empty() && (records + of_set > MOST_RECORDS || characters + in_values > MOST_CHARACTERS) {
+            batches.push(std::mem::take(&mut batch));
+            (records, characters) = (0, 0);
+        }
+        (records, characters) = (records + of_set, characters + in_values);
+        batch.push(set);
+    }
+    batches.extend((!batch.is_empty()).then_some(batch));
+    batches
 }
 
 /// Deletes `sets` as they are, in one batch: all of them or none.

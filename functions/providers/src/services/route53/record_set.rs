@@ -4,6 +4,7 @@
 use aws_sdk_route53::types::{ResourceRecordSet, RrType};
 use ebb_core::provider::{Masked, is_masked};
 use ebb_core::{Code, DeleteError, Resource, Step};
+use serde_json::Value;
 
 use super::{bare, delete_sets, name};
 use crate::Cx;
@@ -46,7 +47,7 @@ fn address(r: &Resource) -> Result<Address<'_>, StepError> {
     }
     let malformed = || StepError::unreadable_id("hostedZoneId|name|type, with Name and Type recorded");
     let (Some(name), Some(kind)) = (r.address("Name")?, r.address("Type")?) else { return Err(malformed()) };
-    let identifier = r.address("SetIdentifier")?;
+    let identifier = identifier(r)?;
     let in_id = r.physical_id.split_once('|').and_then(|(zone, rest)| {
         let (named, typed) = rest.rsplit_once('|')?;
         (name::same(named, name) && typed.eq_ignore_ascii_case(kind)).then_some(zone)
@@ -62,6 +63,17 @@ fn address(r: &Resource) -> Result<Address<'_>, StepError> {
     match zone {
         Zone::Id(id) if !fits_path(id) => Err(malformed()),
         zone => Ok(Address { zone, name, kind, identifier }),
+    }
+}
+
+/// One that cannot be read must not mean the set that has none.
+fn identifier(r: &Resource) -> Result<Option<&str>, StepError> {
+    match r.properties.get("SetIdentifier") {
+        None | Some(Value::Null | Value::String(_)) => Ok(r.address("SetIdentifier")?),
+        Some(_) => {
+            let message = "the recorded SetIdentifier is not a string: no delete issued";
+            Err(DeleteError::refused(Code::MalformedPhysicalId, message).into())
+        }
     }
 }
 

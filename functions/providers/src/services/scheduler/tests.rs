@@ -96,6 +96,10 @@ async fn what_is_not_addressed_makes_no_call() {
     }
     assert_not_addressed(schedule("***", json!({})), Code::MaskedAddress).await;
     assert_not_addressed(schedule("nightly", json!({ "GroupName": "***" })), Code::MaskedAddress).await;
+    // None of these means the default group.
+    for odd in [json!({ "Ref": "Group" }), json!(""), json!(7), json!(["jobs"])] {
+        assert_not_addressed(schedule("nightly", json!({ "GroupName": odd })), Code::MissingAddress).await;
+    }
 }
 
 #[tokio::test]

@@ -172,7 +172,34 @@ async fn what_was_off_or_ran_out_of_tries_is_not_switched_on() {
         failed("InternalFailure"),
     );
     let error = steps(&mut bench("AWS::EKS::Cluster"), &script, 4).await.unwrap_err();
-    assert_eq!(error.message, "no (3 times in 0 s)");
+    assert_eq!(error.message, "no (3 times in 0 s) (deletion protection was switched off by this run and is off)");
+}
+
+/// A memo over its limit would be lost, and the protection left off without a word.
+#[tokio::test]
+async fn a_long_failure_is_cut_to_fit_the_memo() {
+    for message in ["\"no\" ".repeat(120), "\"".repeat(600), "é\u{202e}".repeat(300)] {
+        let mut bench = bench("AWS::EKS::Cluster");
+        let failed = json!({ "ProgressEvent": {
+            "RequestToken": "d", "OperationStatus": "FAILED", "ErrorCode": "UnauthorizedTaggingOperation", "StatusMessage": message
+        } });
+        let token = "7d3f9a52-1c1e-4c55-9b0e-2f6f1f0b9f10";
+        let script = switched_off()
+            .json(DELETE, 200, self::failed("InternalFailure"))
+            .json(DELETE, 200, request("d", "IN_PROGRESS"))
+            .json(STATUS, 200, failed)
+            .json(&["UpdateResource "], 200, request(token, "IN_PROGRESS"))
+            .json(&["GetResourceRequestStatus", token], 200, request(token, "SUCCESS"));
+        for _ in 0..5 {
+            let step = bench.step(&script).await;
+            assert!(matches!(step, Ok(Step::Pending { .. })), "{step:?}");
+        }
+        let memo = bench.memo.as_ref().unwrap().to_string();
+        assert!(memo.len() <= ebb_core::StepResult::MAX_MEMO_BYTES, "{}: {memo}", memo.len());
+        let told = bench.step(&script).await.unwrap_err().message;
+        assert!(told.ends_with("… (deletion protection is on again)"), "{told}");
+        script.assert_done();
+    }
 }
 
 #[tokio::test]

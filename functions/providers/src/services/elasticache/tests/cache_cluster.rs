@@ -109,7 +109,7 @@ async fn a_snapshot_that_nobody_saw_taken_is_not_promised() {
     assert!(matches!(&gone, Ok(Step::GoneWith { note }) if note.contains("look whether") && note.contains(NAME)), "{gone:?}");
 }
 
-/// Memcached has no snapshots; a taken name, a full quota: the cluster stays.
+/// Memcached has no snapshots; a full quota: the cluster stays.
 #[tokio::test]
 async fn a_failed_snapshot_keeps_the_cluster() {
     let mut bench = saving();
@@ -117,7 +117,6 @@ async fn a_failed_snapshot_keeps_the_cluster() {
     for code in [
         "SnapshotFeatureNotSupportedFault",
         "SnapshotQuotaExceededFault",
-        "SnapshotAlreadyExistsFault",
         "InvalidParameterCombination",
         "InvalidParameterValue",
         "SnapshotNotFoundFault",
@@ -126,6 +125,21 @@ async fn a_failed_snapshot_keeps_the_cluster() {
         let error = bench.next(script).await.unwrap_err();
         assert_eq!((error.class, error.code.as_str()), (ErrorClass::Terminal, code));
     }
+    let script = look(Some("modifying"), "").query_error(DELETE, "SnapshotAlreadyExistsFault", "exists");
+    assert_eq!(bench.next(script).await.map_err(|e| e.class), Err(ErrorClass::Terminal), "it may be the delete's own");
+}
+
+/// Whoever took it: nothing says that the cluster's last state is in it.
+#[tokio::test]
+async fn a_taken_name_of_a_cluster_that_stays_available_is_replaced() {
+    let mut bench = saving();
+    pending(bench.next(look(Some("available"), "")).await);
+    bench.pass(60);
+    let script = look(Some("available"), "").query_error(DELETE, "SnapshotAlreadyExistsFault", "exists");
+    let (_, note) = pending(bench.next(script).await);
+    assert!(note.ends_with("orders-final-20251206-054740"), "{note}");
+    let script = delete(look(Some("available"), ""), &["FinalSnapshotIdentifier=orders-final-20251206-054740"]);
+    pending(bench.next(script).await);
 }
 
 /// An accepted delete took it and failed afterwards.

@@ -5,7 +5,7 @@ mod users;
 use ebb_core::{Code, ErrorClass, Step};
 use serde_json::{Value, json};
 
-use crate::testing::{Bench, Script};
+use crate::testing::{Bench, Script, assert_not_addressed, assert_passes};
 
 /// An answer of IAM's query protocol.
 fn answer(action: &str, result: &str) -> String {
@@ -130,15 +130,11 @@ async fn a_conflict_names_what_holds() {
         "DeleteConflict: held by policy arn:aws:iam::aws:policy/One (attached), policy inline (inline), instance profile web";
     assert!(matches!(&step, Ok(Step::Pending { note, .. }) if *note == named), "{step:?}");
 
-    let script = Script::new()
+    let script = unbounded()
         .on(&["Action=ListEntitiesForPolicy", "PolicyUsageFilter=PermissionsPolicy"], 200, entities(&[], &[], &[], None))
         .page("ListPolicyVersions", &[], "Versions", &[version("v1", true)], None)
         .fails("DeletePolicy", "DeleteConflict")
-        .on(
-            &["Action=ListEntitiesForPolicy", "PolicyUsageFilter=PermissionsBoundary"],
-            200,
-            entities(&[], &["one"], &["ann"], None),
-        );
+        .on(BOUNDARIES, 200, entities(&[], &["one"], &["ann"], None));
     let step = Bench::new("AWS::IAM::ManagedPolicy", ARN, json!({})).step(&script).await;
     let named = "DeleteConflict: held by role one (as its boundary), user ann (as its boundary)";
     assert!(matches!(&step, Ok(Step::Pending { note, .. }) if *note == named), "{step:?}");
@@ -203,6 +199,23 @@ async fn a_legacy_id_names_the_role_where_the_properties_do_not() {
     assert_eq!(policy(":app-role", json!({ "PolicyName": "access" })).step(&script).await, Ok(Step::DELETED));
 }
 
+/// Several names behind masks are more than the one role that the id tells.
+#[tokio::test]
+async fn a_legacy_id_names_the_role_that_is_masked() {
+    for roles in [json!("***"), json!(["***"]), json!(["{{resolve:ssm:r}}"])] {
+        let script = Script::new()
+            .done("DeleteRolePolicy", &["PolicyName=access", "RoleName=app-role"])
+            .done("DeleteUserPolicy", &["PolicyName=access", "UserName=ann"]);
+        let properties = json!({ "Roles": roles, "Users": ["ann"] });
+        assert_eq!(policy("access:app-role", properties).step(&script).await, Ok(Step::DELETED));
+        script.assert_done();
+    }
+    for roles in [json!(["***", "***"]), json!(["other", "***"]), json!([{ "Ref": "R" }])] {
+        assert_not_addressed(policy("access:app-role", json!({ "Roles": roles })), Code::MaskedAddress).await;
+    }
+    assert_not_addressed(policy("access:", json!({ "Roles": "***" })), Code::MaskedAddress).await;
+}
+
 /// An empty list is attached to nothing and needs no call; a policy that names no list at all is not addressed.
 #[tokio::test]
 async fn nothing_named_and_nothing_attached_are_two_things() {
@@ -245,11 +258,53 @@ fn version(id: &str, default: bool) -> String {
     format!("<VersionId>{id}</VersionId><IsDefaultVersion>{default}</IsDefaultVersion>")
 }
 
+const BOUNDARIES: &[&str] = &["Action=ListEntitiesForPolicy", "PolicyUsageFilter=PermissionsBoundary"];
+
+/// The policy is nobody's boundary.
+fn unbounded() -> Script {
+    Script::new().on(BOUNDARIES, 200, entities(&[], &[], &[], None))
+}
+
+/// It could not go: what it grants is not taken from anybody before.
+#[tokio::test]
+async fn a_policy_that_is_a_boundary_stays_attached() {
+    let bounds = || {
+        let more = [BOUNDARIES, &["Marker=more"]].concat();
+        Script::new().on(BOUNDARIES, 200, entities(&[], &[], &[], Some("more"))).on(
+            &more,
+            200,
+            entities(&[], &["one"], &["ann"], None),
+        )
+    };
+    let managed = || Bench::new("AWS::IAM::ManagedPolicy", ARN, json!({}));
+    let step = managed().next(bounds()).await;
+    let named = "DeleteConflict: held by role one (as its boundary), user ann (as its boundary)";
+    assert!(matches!(&step, Ok(Step::Pending { note, .. }) if *note == named), "{step:?}");
+    assert_passes(managed(), bounds, 3, 90).await;
+}
+
+/// A policy of AWS is everybody's: its list would name what other stacks are attached to, and each would be detached.
+#[tokio::test]
+async fn only_a_customer_managed_policy_is_addressed() {
+    for id in [
+        "",
+        "shared",
+        "arn:aws:iam::aws:policy/ReadOnlyAccess",
+        "arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole",
+        "arn:aws:iam::123456789012:role/shared",
+        "arn:aws:iam::123456789012:policy/",
+        "arn:aws:iam:::policy/shared",
+    ] {
+        assert_not_addressed(Bench::new("AWS::IAM::ManagedPolicy", id, json!({})), Code::MalformedPhysicalId).await;
+    }
+    assert_not_addressed(Bench::new("AWS::IAM::ManagedPolicy", "***", json!({})), Code::MaskedAddress).await;
+}
+
 /// Detached from everything (uses as a boundary stay), versions but the default one deleted, then the policy.
 #[tokio::test]
 async fn a_managed_policy_is_detached_and_loses_its_versions() {
     let list = "Action=ListEntitiesForPolicy";
-    let script = Script::new()
+    let script = unbounded()
         .on(&[list, "PolicyUsageFilter=PermissionsPolicy"], 200, entities(&["staff"], &["one"], &[], Some("more")))
         .done("DetachGroupPolicy", &["GroupName=staff"])
         .done("DetachRolePolicy", &["RoleName=one"])

@@ -296,6 +296,10 @@ async fn a_key_is_deleted_with_its_owner_named() {
     assert_eq!(key(json!({})).step(&script).await, Ok(Step::DELETED));
     script.assert_done();
 
+    let script = Script::new().on(asked, 200, answer("GetAccessKeyLastUsed", owner)).done("DeleteAccessKey", delete);
+    assert_eq!(key(json!({ "UserName": "***" })).step(&script).await, Ok(Step::DELETED));
+    script.assert_done();
+
     let script = Script::new().on(asked, 200, answer("GetAccessKeyLastUsed", ""));
     let step = key(json!({})).step(&script).await;
     assert!(matches!(step, Ok(Step::Skipped { code: Code::MissingAddress, .. })), "{step:?}");
@@ -304,7 +308,6 @@ async fn a_key_is_deleted_with_its_owner_named() {
 
 #[tokio::test]
 async fn the_rest_of_a_keys_answers() {
-    assert_not_addressed(key(json!({ "UserName": "***" })), Code::MaskedAddress).await;
     for id in ["", "***", "AKIA 1"] {
         assert_not_addressed(Bench::new("AWS::IAM::AccessKey", id, json!({ "UserName": "ann" })), Code::MalformedPhysicalId)
             .await;

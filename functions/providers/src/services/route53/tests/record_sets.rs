@@ -105,6 +105,25 @@ async fn only_the_set_with_its_identifier_goes_however_many_pages_there_are() {
     assert_eq!(Bench::new(TYPE, "Z1|api.example.com|A", properties).step(&script).await, Ok(Step::ALREADY_GONE));
 }
 
+/// It must not mean the simple set of this name, which is another's.
+#[tokio::test]
+async fn a_set_identifier_that_cannot_be_read_makes_no_call() {
+    let with = |identifier: Value| {
+        let mut properties = properties();
+        properties["SetIdentifier"] = identifier;
+        Bench::new(TYPE, "Z1|api.example.com.|A", properties)
+    };
+    for odd in [json!(7), json!(true), json!({ "Ref": "Color" }), json!(["green"])] {
+        let mut bench = with(odd);
+        let error = bench.next(Script::new()).await.unwrap_err();
+        assert_eq!(error.code, Code::MalformedPhysicalId.name());
+        assert!(error.message.contains("SetIdentifier"), "{}", error.message);
+    }
+    for absent in [Value::Null, json!("")] {
+        assert_eq!(with(absent).next(live().on(CHANGE, 200, CHANGED)).await, Ok(Step::DELETED));
+    }
+}
+
 /// An endpoint may ignore where the list should start: only a name behind ours says that it is not there.
 #[tokio::test]
 async fn a_list_that_starts_too_early_is_read_on() {
