@@ -239,6 +239,26 @@ mod tests {
         assert_eq!(looked(&prefixed).await, ["/S/us-west-2/lock.json"]);
     }
 
+    /// A region that the app may not work in holds all of them, named or found.
+    #[tokio::test(start_paused = true)]
+    async fn locks_of_a_region_that_is_not_allowed_stay() {
+        let mut bed = Bed::new();
+        let vars = |name: &str| match name {
+            "EBB_APP" => Some("ebb".to_owned()),
+            "EBB_ALLOWED_REGIONS" => Some("eu-west-1".to_owned()),
+            _ => None,
+        };
+        bed.deps.rails = ebb_core::rails::Rails::from_vars(vars).unwrap();
+        bed.put("cdkd/S/us-west-2/state.json", "{}");
+        bed.put("cdkd/S/eu-west-1/state.json", "{}");
+        bed.put_lock("S", &foreign(T));
+        for region in [None, Some("us-west-2".to_owned())] {
+            let refused = force_unlock(&ForceUnlockRequest { region, ..request("S") }, &bed.deps).await.unwrap_err();
+            assert!(refused.message.contains("AllowedRegions"), "{}", refused.message);
+        }
+        assert!(bed.lock("S").is_some());
+    }
+
     /// Delete failure on one key: continue with the others; exit class 1 at the end.
     #[tokio::test(start_paused = true)]
     async fn one_that_cannot_be_removed_does_not_keep_the_others() {
