@@ -131,10 +131,11 @@ impl Rails {
     /// Whether the app may work through a role.
     pub fn admits_target(&self, target: Option<&Target>) -> Result<(), Refusal> {
         match target {
-            Some(target) if !self.target_roles.is_match(&target.role_arn) => Err(refused(
-                "AllowedTargetRoles: this app may not work through the role in `target.roleArn`. The app's owner changes \
-                 this with the parameter AllowedTargetRoles",
-            )),
+            Some(target) if !self.target_roles.is_match(&target.role_arn) => Err(refused(format!(
+                "AllowedTargetRoles: this app may not work through `roleArn` {}. The app's owner changes this with the \
+                 parameter AllowedTargetRoles",
+                text::cut(&text::display(&target.role_arn), 200)
+            ))),
             _ => Ok(()),
         }
     }

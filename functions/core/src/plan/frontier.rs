@@ -145,7 +145,7 @@ fn what_helps(guarded: &[(String, String)]) -> &'static str {
     let no_provider = |(_, reason): &(String, String)| reason.starts_with(&Code::NoProvider.name());
     match (guarded.iter().all(no_provider), guarded.iter().any(no_provider)) {
         (true, _) => "Set skipGuarded to leave them and what they need",
-        (_, true) => "Set skipGuarded, for nothing else helps where there is no provider",
+        (_, true) => "Set skipGuarded: removeProtection and deleteData do not help where there is no provider",
         _ => "Set removeProtection, deleteData or skipGuarded",
     }
 }
