@@ -187,7 +187,7 @@ def test_a_sweep_works_in_the_accounts_of_its_roster_and_only_there(strict_right
 def test_an_account_that_cannot_be_reached_does_not_hide_the_others(strict_rights: App, target: Elsewhere) -> None:
     remade(target)
     good = {"account": OTHER, "roleArn": ROLE, "externalId": REQUEST["target"]["externalId"], "regions": [target.region]}
-    bad = {**good, "externalId": "somebody-else"}
+    bad = {**good, "externalId": "somebody-else", "regions": ["eu-central-1"]}
     found = strict_rights.sweep({"name": "roster", "confirm": "roster", "select": {"names": ["*"]}, "accounts": [bad, good]})
     assert error(found) == ("FAILED", "Partial"), found
     assert [place["error"] for place in found["output"]["places"]] == ["AccessDenied", None]
