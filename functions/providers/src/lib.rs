@@ -30,7 +30,7 @@ mod watch;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use ebb_core::{Code, Context, DeleteError, Fence, Look, Provider, Resource, Step};
+use ebb_core::{Code, Context, DeleteError, Look, Provider, Resource, Step};
 use ebb_store::Bucket;
 
 pub use budget::waited_out;
@@ -113,11 +113,6 @@ impl Provider for Providers {
             _ => Ok(Look::Clear),
         }
     }
-}
-
-/// Runs `future` with `fence` before every mutating call of the clients in it.
-pub async fn fenced<T>(fence: Arc<dyn Fence>, future: impl Future<Output = T>) -> T {
-    with_fence(fence, future).await
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ebb_core::payload::StepRequest;
 use ebb_core::{Context, Fence, Millis, Outcome, StackKey, Step, StepResult};
-use ebb_providers::{fenced, waited_out};
+use ebb_providers::{waited_out, with_fence};
 use serde_json::Value;
 
 use crate::fence::{LockFence, LooksOnly};
@@ -62,13 +62,13 @@ pub(crate) async fn step(request: &StepRequest, key: &StackKey, logical_id: &str
             soft_deadline: started + SOFT_BUDGET.max(patience),
         };
         if item.look {
-            return of_look(blank, &resource, fenced(fence.clone(), provider.look(&resource, &context)).await);
+            return of_look(blank, &resource, with_fence(fence.clone(), provider.look(&resource, &context)).await);
         }
         // Reading the state may have taken long.
         if let Err(shut) = fence.check().await {
             return of_step(blank, &resource, Err(shut), memo);
         }
-        let answer = fenced(fence.clone(), provider.step(&resource, &context)).await;
+        let answer = with_fence(fence.clone(), provider.step(&resource, &context)).await;
         let Ok(Step::Pending { look_again, memo: told, .. }) = &answer else {
             return of_step(blank, &resource, answer, memo);
         };
