@@ -51,7 +51,7 @@ mod tests {
     async fn a_lock_that_may_be_open_is_thrown() {
         let bed = Bed::new();
         bed.take_locks(&["S", "S~Child"]);
-        bed.bucket.deny("PutObject", &bed.run.key().lock());
+        bed.bucket.hook.deny("PutObject", &bed.run.key().lock());
         assert_eq!(close(&bed.run, &bed.deps).await.unwrap_err().name, "LockError");
         assert!(bed.lock("S~Child").unwrap().contains("destroy-stopping"));
     }

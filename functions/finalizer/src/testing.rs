@@ -4,14 +4,12 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use ebb_core::lock::{Identity, LockBody};
 use ebb_core::payload::{FinalizerRequest, PlanNext};
 use ebb_core::record::{Answer, Ended, Looked, RECORD_VERSION, ResourceRecord, RunRecord, StackLedger};
-use ebb_core::{Clock, Ending, Millis, Options, Refusal, Run, Status, Target};
+use ebb_core::{Clock, Ending, Millis, Options, Run, Status};
 use ebb_store::{
-    Accounts, Bucket, BucketError, BucketErrorKind, BucketPlace, Execution, Executions, ExecutionsError, Failure, Listing,
-    MemoryBucket, Object, Put, Version, VirtualClock, When, World,
+    BucketError, BucketErrorKind, Call, Execution, Failure, Hook, Hooked, MemoryBucket, OneWorld, VirtualClock, When,
 };
 use serde_json::{Value, json};
 
@@ -163,14 +161,13 @@ pub(crate) fn dry() -> RunRecord {
     record
 }
 
-/// A bucket in memory that may deny calls, and that stops answering after a number of them.
-#[derive(Clone)]
+/// Denies calls, and stops answering after a number of them.
+#[derive(Default)]
 pub(crate) struct Frail {
-    memory: MemoryBucket,
-    denied: Arc<Mutex<HashSet<(&'static str, String)>>>,
-    types: Arc<Mutex<BTreeMap<String, &'static str>>>,
-    calls: Arc<Mutex<usize>>,
-    lives: Arc<Mutex<Option<usize>>>,
+    denied: Mutex<HashSet<(&'static str, String)>>,
+    types: Mutex<BTreeMap<String, &'static str>>,
+    calls: Mutex<usize>,
+    lives: Mutex<Option<usize>>,
 }
 
 impl Frail {
@@ -191,122 +188,53 @@ impl Frail {
     pub(crate) fn content_type(&self, key: &str) -> Option<String> {
         self.types.lock().unwrap().get(key).map(|kind| (*kind).to_owned())
     }
+}
 
-    async fn admit(&self, operation: &'static str, key: &str) -> Result<(), BucketError> {
+impl Hook for Frail {
+    async fn meet<T: Send>(
+        &self,
+        _: &MemoryBucket,
+        call: Call<'_>,
+        request: impl Future<Output = Result<T, BucketError>> + Send,
+    ) -> Result<T, BucketError> {
         if self.lives.lock().unwrap().is_some_and(|lives| self.calls() >= lives) {
             std::future::pending::<()>().await;
         }
         *self.calls.lock().unwrap() += 1;
-        match self.denied.lock().unwrap().contains(&(operation, key.to_owned())) {
-            false => Ok(()),
-            true => Err(BucketError {
-                kind: BucketErrorKind::Denied,
-                operation,
-                key: key.into(),
-                code: "AccessDenied".into(),
-                message: String::new(),
-            }),
+        if self.denied.lock().unwrap().contains(&(call.operation, call.key.to_owned())) {
+            return Err(call.fails(BucketErrorKind::Denied));
         }
-    }
-}
-
-#[async_trait]
-impl Bucket for Frail {
-    fn name(&self) -> &str {
-        self.memory.name()
-    }
-    async fn get(&self, key: &str) -> Result<Option<Object>, BucketError> {
-        self.admit("GetObject", key).await?;
-        self.memory.get(key).await
-    }
-    async fn put(&self, key: &str, put: Put, when: When) -> Result<String, BucketError> {
-        self.admit("PutObject", key).await?;
-        // The event log is without a lock, last writer wins; all else is written on a condition.
-        assert!(when != When::Always || key.contains("/deployments/"), "an unconditional write of {key}");
-        self.types.lock().unwrap().insert(key.to_owned(), put.content_type);
-        self.memory.put(key, put, when).await
-    }
-    async fn delete(&self, key: &str, when: When) -> Result<(), BucketError> {
-        self.admit("DeleteObject", key).await?;
-        let free = key.contains("/deployments/") || key.starts_with("custom-resource-responses/");
-        assert!(when != When::Always || free, "an unconditional delete of {key}");
-        self.memory.delete(key, when).await
-    }
-    async fn list(&self, prefix: &str, next: Option<&str>, limit: usize) -> Result<Listing, BucketError> {
-        self.admit("ListObjectsV2", prefix).await?;
-        self.memory.list(prefix, next, limit).await
-    }
-    async fn versions(&self, key: &str) -> Result<Vec<Version>, BucketError> {
-        self.admit("ListObjectVersions", key).await?;
-        self.memory.versions(key).await
-    }
-    async fn delete_versions(&self, versions: &[Version]) -> Result<Vec<Version>, BucketError> {
-        self.admit("DeleteObjects", "").await?;
-        self.memory.delete_versions(versions).await
-    }
-    async fn presign_put(&self, key: &str, expires: Duration) -> Result<String, BucketError> {
-        self.memory.presign_put(key, expires).await
-    }
-}
-
-struct Outside {
-    bucket: Frail,
-    execution: Mutex<Option<Execution>>,
-}
-
-#[async_trait]
-impl Accounts for Outside {
-    async fn account(&self, _: Option<&Target>, _: &str) -> Result<String, Refusal> {
-        Err(Refusal::new(Ending::Error, "a finish asks for no account"))
-    }
-    async fn find_bucket(
-        &self,
-        _: Option<&Target>,
-        _: &str,
-        _: &str,
-        _: Option<&str>,
-        _: Option<&str>,
-    ) -> Result<BucketPlace, Refusal> {
-        Err(Refusal::new(Ending::Error, "a finish looks for no bucket"))
-    }
-    async fn bucket(&self, _: &Run) -> Result<Arc<dyn Bucket>, Refusal> {
-        Ok(Arc::new(self.bucket.clone()))
-    }
-}
-
-#[async_trait]
-impl Executions for Outside {
-    async fn describe(&self, _: &str) -> Result<Option<Execution>, ExecutionsError> {
-        Ok(self.execution.lock().unwrap().clone())
+        // The event log is without a lock, last writer wins, and answers are swept up; all else is on a condition.
+        let free = call.key.contains("/deployments/")
+            || (call.operation == "DeleteObject" && call.key.starts_with("custom-resource-responses/"));
+        assert!(free || call.when != Some(&When::Always), "unconditional: {call}");
+        if let Some(kind) = call.content_type {
+            self.types.lock().unwrap().insert(call.key.to_owned(), kind);
+        }
+        request.await
     }
 }
 
 /// A bucket with what a test puts there, and the finalizer beside it.
 pub(crate) struct Bed {
     pub(crate) deps: Deps,
-    pub(crate) bucket: Frail,
+    pub(crate) bucket: Arc<Hooked<Frail>>,
     pub(crate) run: Run,
-    outside: Arc<Outside>,
+    one: Arc<OneWorld>,
 }
 
 impl Bed {
     /// What DescribeExecution answers.
     pub(crate) fn executes(&self, execution: Option<Execution>) {
-        *self.outside.execution.lock().unwrap() = execution;
+        self.one.executes(Ok(execution));
     }
 
     pub(crate) fn new() -> Self {
         let clock = Arc::new(VirtualClock::starting_at(T));
-        let bucket = Frail {
-            memory: MemoryBucket::versioned("state", clock.clone()),
-            denied: Arc::default(),
-            types: Arc::default(),
-            calls: Arc::default(),
-            lives: Arc::default(),
-        };
-        let outside = Arc::new(Outside { bucket: bucket.clone(), execution: Mutex::default() });
-        let deps = Deps { world: World { clock, executions: outside.clone(), accounts: outside.clone() }, app: "ebb".into() };
-        Bed { deps, bucket, run: run(), outside }
+        let memory = MemoryBucket::versioned("state", clock.clone());
+        let bucket = Arc::new(Hooked { memory, hook: Frail::default() });
+        let one = OneWorld::new(bucket.clone());
+        Bed { deps: Deps { world: one.world(clock), app: "ebb".into() }, bucket, run: run(), one }
     }
 
     pub(crate) fn clock(&self) -> &dyn Clock {

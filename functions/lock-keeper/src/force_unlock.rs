@@ -267,7 +267,7 @@ mod tests {
         bed.put("cdkd/S/eu-west-1/state.json", "{}");
         bed.put("cdkd/S/eu-west-1/lock.json", &foreign(T));
         bed.put_lock("S", &foreign(T));
-        bed.bucket.deny_delete("cdkd/S/eu-west-1/lock.json");
+        bed.bucket.hook.deny_delete("cdkd/S/eu-west-1/lock.json");
         let answer = unlock(&bed, &request("S")).await;
         assert_eq!(
             (keys(&answer.failed), keys(&answer.removed)),

@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ebb_core::rails::Rails;
-use ebb_core::{Ending, Millis, Options, Refusal, Run, StackKey, Target};
+use ebb_core::{Ending, Millis, Options, Refusal, Run, StackKey};
 use ebb_store::{
-    Accounts, Bucket, BucketError, BucketErrorKind, BucketPlace, Execution, Executions, ExecutionsError, Failure, Listing,
-    MemoryBucket, Object, Put, Resolution, ResolveRun, Version, VirtualClock, When, World,
+    BucketError, BucketErrorKind, Call, Failure, Hook, Hooked, MemoryBucket, OneWorld, Resolution, ResolveRun, VirtualClock,
 };
 
 use crate::Deps;
@@ -38,132 +37,65 @@ pub(crate) fn foreign(end: Millis) -> String {
     format!(r#"{{"owner":"jo@host:1","timestamp":5,"expiresAt":{end},"operation":"deploy"}}"#)
 }
 
-/// A bucket that may deny the delete of single keys.
-#[derive(Clone)]
-pub(crate) struct Denying {
-    memory: MemoryBucket,
-    denied: Arc<Mutex<HashSet<String>>>,
-}
+/// Denies the delete of single keys.
+#[derive(Default)]
+pub(crate) struct Denying(Mutex<HashSet<String>>);
 
 impl Denying {
     pub(crate) fn deny_delete(&self, key: &str) {
-        self.denied.lock().unwrap().insert(key.to_owned());
+        self.0.lock().unwrap().insert(key.to_owned());
     }
 }
 
-#[async_trait]
-impl Bucket for Denying {
-    fn name(&self) -> &str {
-        self.memory.name()
-    }
-    async fn get(&self, key: &str) -> Result<Option<Object>, BucketError> {
-        self.memory.get(key).await
-    }
-    async fn put(&self, key: &str, put: Put, when: When) -> Result<String, BucketError> {
-        self.memory.put(key, put, when).await
-    }
-    async fn delete(&self, key: &str, when: When) -> Result<(), BucketError> {
-        if self.denied.lock().unwrap().contains(key) {
-            return Err(BucketError {
-                kind: BucketErrorKind::Denied,
-                operation: "DeleteObject",
-                key: key.into(),
-                code: "AccessDenied".into(),
-                message: String::new(),
-            });
-        }
-        self.memory.delete(key, when).await
-    }
-    async fn list(&self, prefix: &str, next: Option<&str>, limit: usize) -> Result<Listing, BucketError> {
-        self.memory.list(prefix, next, limit).await
-    }
-    async fn versions(&self, key: &str) -> Result<Vec<Version>, BucketError> {
-        self.memory.versions(key).await
-    }
-    async fn delete_versions(&self, versions: &[Version]) -> Result<Vec<Version>, BucketError> {
-        self.memory.delete_versions(versions).await
-    }
-    async fn presign_put(&self, key: &str, expires: Duration) -> Result<String, BucketError> {
-        self.memory.presign_put(key, expires).await
-    }
-}
-
-/// The outside world of a test.
-struct Outside {
-    bucket: Denying,
-    lost: Mutex<bool>,
-    resolution: Mutex<Result<Resolution, Failure>>,
-}
-
-#[async_trait]
-impl Accounts for Outside {
-    async fn account(&self, _: Option<&Target>, _: &str) -> Result<String, Refusal> {
-        Ok("1".into())
-    }
-    async fn find_bucket(
+impl Hook for Denying {
+    async fn meet<T: Send>(
         &self,
-        _: Option<&Target>,
-        _: &str,
-        _: &str,
-        name: Option<&str>,
-        _: Option<&str>,
-    ) -> Result<BucketPlace, Refusal> {
-        Ok(BucketPlace { name: name.unwrap_or("state").into(), region: "us-east-1".into(), warnings: vec![] })
-    }
-    async fn bucket(&self, _: &Run) -> Result<Arc<dyn Bucket>, Refusal> {
-        if *self.lost.lock().unwrap() {
-            return Err(Refusal::new(Ending::BucketNotFound, "no such bucket"));
+        _: &MemoryBucket,
+        call: Call<'_>,
+        request: impl Future<Output = Result<T, BucketError>> + Send,
+    ) -> Result<T, BucketError> {
+        if call.operation == "DeleteObject" && self.0.lock().unwrap().contains(call.key) {
+            return Err(call.fails(BucketErrorKind::Denied));
         }
-        Ok(Arc::new(self.bucket.clone()))
+        request.await
     }
 }
 
-#[async_trait]
-impl Executions for Outside {
-    async fn describe(&self, _: &str) -> Result<Option<Execution>, ExecutionsError> {
-        Err(ExecutionsError("the keeper asks through ResolveRun".into()))
-    }
-}
+/// What the keeper is told of the execution.
+struct Told(Mutex<Result<Resolution, Failure>>);
 
 #[async_trait]
-impl ResolveRun for Outside {
+impl ResolveRun for Told {
     async fn resolve(&self, _: &str) -> Result<Resolution, Failure> {
-        self.resolution.lock().unwrap().clone()
+        self.0.lock().unwrap().clone()
     }
 }
 
 pub(crate) struct Bed {
     pub(crate) deps: Deps,
-    pub(crate) bucket: Denying,
-    outside: Arc<Outside>,
+    pub(crate) bucket: Arc<Hooked<Denying>>,
+    one: Arc<OneWorld>,
+    told: Arc<Told>,
 }
 
 impl Bed {
     pub(crate) fn new() -> Self {
         let clock = Arc::new(VirtualClock::starting_at(T));
         let memory = MemoryBucket::versioned("state", clock.clone());
-        let bucket = Denying { memory, denied: Arc::default() };
-        let outside = Arc::new(Outside {
-            bucket: bucket.clone(),
-            lost: Mutex::new(false),
-            resolution: Mutex::new(Ok(Resolution::NotLearnt)),
-        });
+        let bucket = Arc::new(Hooked { memory, hook: Denying::default() });
+        let one = OneWorld::new(bucket.clone());
+        let told = Arc::new(Told(Mutex::new(Ok(Resolution::NotLearnt))));
         let rails = Rails::from_vars(|name| (name == "EBB_APP").then(|| "ebb".into())).unwrap();
-        let deps = Deps {
-            world: World { clock, executions: outside.clone(), accounts: outside.clone() },
-            resolve: outside.clone(),
-            rails,
-            home_region: Some("eu-central-1".into()),
-        };
-        Bed { deps, bucket, outside }
+        let deps = Deps { world: one.world(clock), resolve: told.clone(), rails, home_region: Some("eu-central-1".into()) };
+        Bed { deps, bucket, one, told }
     }
 
     pub(crate) fn resolves(&self, resolution: Result<Resolution, Failure>) {
-        *self.outside.resolution.lock().unwrap() = resolution;
+        *self.told.0.lock().unwrap() = resolution;
     }
 
     pub(crate) fn lose_bucket(&self) {
-        *self.outside.lost.lock().unwrap() = true;
+        self.one.refuses(Some(Refusal::new(Ending::BucketNotFound, "no such bucket")));
     }
 
     pub(crate) fn put(&self, key: &str, body: &str) {

@@ -4,15 +4,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use ebb_core::lock::{Identity, LockBody};
 use ebb_core::payload::{CheckAnswer, PlanAnswer, PlanRequest, PlannerRequest};
 use ebb_core::rails::Rails;
 use ebb_core::run::run_id;
-use ebb_core::{Millis, Outcome, Refusal, Run, RunRecord, StackKey, StepResult, Target};
+use ebb_core::{Millis, Outcome, Refusal, Run, RunRecord, StackKey, StepResult};
 use ebb_store::{
-    Accounts, Bucket, BucketError, BucketErrorKind, BucketPlace, Execution, Executions, ExecutionsError, Listing, MemoryBucket,
-    Object, Put, Version, VirtualClock, When, World,
+    Bucket, BucketError, BucketErrorKind, Call, Execution, ExecutionsError, Hook, Hooked, MemoryBucket, Object, OneWorld,
+    VirtualClock,
 };
 use serde_json::{Value, json};
 
@@ -38,117 +37,43 @@ pub(crate) fn edit(sample: &str, change: impl FnOnce(&mut Value)) -> String {
     state.to_string()
 }
 
-/// A bucket that counts calls and fails single ones.
-#[derive(Clone)]
-pub(crate) struct Watched {
-    pub(crate) memory: MemoryBucket,
-    calls: Arc<Mutex<Vec<String>>>,
+/// Counts calls and fails single ones.
+#[derive(Default)]
+pub(crate) struct Watch {
+    calls: Mutex<Vec<String>>,
     /// What the next GET of a key still sees.
-    stale: Arc<Mutex<HashMap<String, Option<Object>>>>,
+    stale: Mutex<HashMap<String, Option<Object>>>,
     /// Call (`PUT key`) → errors still to come.
-    failing: Arc<Mutex<HashMap<String, (u32, BucketErrorKind)>>>,
+    failing: Mutex<HashMap<String, (u32, BucketErrorKind)>>,
 }
 
-impl Watched {
-    fn call(&self, operation: &'static str, key: &str) -> Result<(), BucketError> {
-        let call = format!("{operation} {key}");
-        let failure = match self.failing.lock().unwrap().get_mut(&call) {
-            Some((left, kind)) if *left > 0 => {
-                *left -= 1;
-                Some(*kind)
-            }
-            _ => None,
-        };
-        self.calls.lock().unwrap().push(call);
-        match failure {
-            None => Ok(()),
-            Some(kind) => Err(BucketError { kind, operation, key: key.into(), code: "Injected".into(), message: String::new() }),
-        }
-    }
-}
-
-#[async_trait]
-impl Bucket for Watched {
-    fn name(&self) -> &str {
-        self.memory.name()
-    }
-    async fn get(&self, key: &str) -> Result<Option<Object>, BucketError> {
-        self.call("GET", key)?;
-        let stale = self.stale.lock().unwrap().remove(key);
-        match stale {
-            Some(object) => Ok(object),
-            None => self.memory.get(key).await,
-        }
-    }
-    async fn put(&self, key: &str, put: Put, when: When) -> Result<String, BucketError> {
-        self.call("PUT", key)?;
-        self.memory.put(key, put, when).await
-    }
-    async fn delete(&self, key: &str, when: When) -> Result<(), BucketError> {
-        self.call("DELETE", key)?;
-        self.memory.delete(key, when).await
-    }
-    async fn list(&self, prefix: &str, next: Option<&str>, limit: usize) -> Result<Listing, BucketError> {
-        self.call("LIST", prefix)?;
-        self.memory.list(prefix, next, limit).await
-    }
-    async fn versions(&self, key: &str) -> Result<Vec<Version>, BucketError> {
-        self.call("VERSIONS", key)?;
-        self.memory.versions(key).await
-    }
-    async fn delete_versions(&self, versions: &[Version]) -> Result<Vec<Version>, BucketError> {
-        self.memory.delete_versions(versions).await
-    }
-    async fn presign_put(&self, key: &str, expires: Duration) -> Result<String, BucketError> {
-        self.memory.presign_put(key, expires).await
-    }
-}
-
-struct Outside {
-    bucket: Watched,
-    execution: Mutex<Result<Option<Execution>, ExecutionsError>>,
-    /// What reaching the account or its bucket comes to, when not to the bucket.
-    refusal: Mutex<Option<Refusal>>,
-}
-
-impl Outside {
-    fn reach(&self) -> Result<(), Refusal> {
-        self.refusal.lock().unwrap().clone().map_or(Ok(()), Err)
-    }
-}
-
-#[async_trait]
-impl Executions for Outside {
-    async fn describe(&self, _: &str) -> Result<Option<Execution>, ExecutionsError> {
-        self.execution.lock().unwrap().clone()
-    }
-}
-
-#[async_trait]
-impl Accounts for Outside {
-    async fn account(&self, _: Option<&Target>, _: &str) -> Result<String, Refusal> {
-        self.reach().map(|()| "123456789012".into())
-    }
-    async fn find_bucket(
+impl Hook for Watch {
+    async fn meet<T: Send>(
         &self,
-        _: Option<&Target>,
-        _: &str,
-        _: &str,
-        name: Option<&str>,
-        _: Option<&str>,
-    ) -> Result<BucketPlace, Refusal> {
-        Ok(BucketPlace { name: name.unwrap_or(BUCKET).into(), region: "us-east-1".into(), warnings: vec![] })
+        _: &MemoryBucket,
+        call: Call<'_>,
+        request: impl Future<Output = Result<T, BucketError>> + Send,
+    ) -> Result<T, BucketError> {
+        self.calls.lock().unwrap().push(call.to_string());
+        if let Some((left, kind)) = self.failing.lock().unwrap().get_mut(&call.to_string())
+            && *left > 0
+        {
+            *left -= 1;
+            return Err(call.fails(*kind));
+        }
+        request.await
     }
-    async fn bucket(&self, _: &Run) -> Result<Arc<dyn Bucket>, Refusal> {
-        self.reach().map(|()| Arc::new(self.bucket.clone()) as Arc<dyn Bucket>)
+
+    fn seen(&self, key: &str, object: Option<Object>) -> Option<Object> {
+        self.stale.lock().unwrap().remove(key).unwrap_or(object)
     }
 }
 
 /// A planner and its world.
 pub(crate) struct Bed {
     pub(crate) deps: Deps,
-    pub(crate) bucket: Watched,
-    outside: Arc<Outside>,
+    pub(crate) bucket: Arc<Hooked<Watch>>,
+    one: Arc<OneWorld>,
     vars: Vec<(&'static str, &'static str)>,
 }
 
@@ -161,10 +86,9 @@ impl Bed {
     pub(crate) fn with(vars: &[(&'static str, &'static str)]) -> Self {
         let clock = Arc::new(VirtualClock::starting_at(T));
         let memory = MemoryBucket::versioned(BUCKET, clock.clone());
-        let bucket = Watched { memory, calls: Arc::default(), stale: Arc::default(), failing: Arc::default() };
-        let outside = Arc::new(Outside { bucket: bucket.clone(), execution: Mutex::new(Ok(None)), refusal: Mutex::new(None) });
-        let world = World { clock, executions: outside.clone(), accounts: outside.clone() };
-        Bed { deps: Deps::new(world, rails(vars)), bucket, outside, vars: vars.to_vec() }
+        let bucket = Arc::new(Hooked { memory, hook: Watch::default() });
+        let one = OneWorld::new(bucket.clone());
+        Bed { deps: Deps::new(one.world(clock), rails(vars)), bucket, one, vars: vars.to_vec() }
     }
 
     /// Another container of the same function: it remembers nothing.
@@ -179,11 +103,11 @@ impl Bed {
     }
 
     pub(crate) fn executes(&self, execution: Result<Option<Execution>, ExecutionsError>) {
-        *self.outside.execution.lock().unwrap() = execution;
+        self.one.executes(execution);
     }
 
     pub(crate) fn refuses(&self, refusal: Option<Refusal>) {
-        *self.outside.refusal.lock().unwrap() = refusal;
+        self.one.refuses(refusal);
     }
 
     /// Checks an execution with this input.
@@ -218,7 +142,7 @@ impl Bed {
 
     /// The next calls of this kind (`PUT key`) fail.
     pub(crate) fn fail(&self, call: String, times: u32, kind: BucketErrorKind) {
-        self.bucket.failing.lock().unwrap().insert(call, (times, kind));
+        self.bucket.hook.failing.lock().unwrap().insert(call, (times, kind));
     }
 
     /// An object as it is now.
@@ -228,12 +152,12 @@ impl Bed {
 
     /// The next read of `key` was under way early and sees this.
     pub(crate) fn answer_once(&self, key: &str, object: Option<Object>) {
-        self.bucket.stale.lock().unwrap().insert(key.to_owned(), object);
+        self.bucket.hook.stale.lock().unwrap().insert(key.to_owned(), object);
     }
 
     /// The calls since the last time.
     pub(crate) fn calls(&self) -> Vec<String> {
-        std::mem::take(&mut *self.bucket.calls.lock().unwrap())
+        std::mem::take(&mut *self.bucket.hook.calls.lock().unwrap())
     }
 
     pub(crate) async fn plan(&self, request: &PlanRequest) -> PlanAnswer {

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::bucket::{Bucket, BucketError, BucketErrorKind, Listing, Object, Put, Version, When};
 
-/// A page of a listing holds at most this many keys.
+/// A page of a listing holds at most this many keys, unless a test wants smaller ones.
 const MOST_KEYS: usize = 1000;
 
 /// A bucket in memory.
@@ -20,6 +20,7 @@ const MOST_KEYS: usize = 1000;
 pub struct MemoryBucket {
     name: String,
     versioned: bool,
+    page: usize,
     clock: Arc<dyn Clock>,
     content: Arc<Mutex<Content>>,
 }
@@ -80,12 +81,17 @@ fn etag_of(body: &[u8]) -> String {
 impl MemoryBucket {
     /// A bucket without versioning. `clock` dates the answers.
     pub fn plain(name: &str, clock: Arc<dyn Clock>) -> Self {
-        MemoryBucket { name: name.to_owned(), versioned: false, clock, content: Arc::default() }
+        MemoryBucket { name: name.to_owned(), versioned: false, page: MOST_KEYS, clock, content: Arc::default() }
     }
 
     /// A bucket with versioning, as `cdkd bootstrap` makes it.
     pub fn versioned(name: &str, clock: Arc<dyn Clock>) -> Self {
         MemoryBucket { versioned: true, ..MemoryBucket::plain(name, clock) }
+    }
+
+    /// Lists in pages of at most `keys` keys.
+    pub fn in_pages_of(self, keys: usize) -> Self {
+        MemoryBucket { page: keys, ..self }
     }
 
     /// The current bodies by key.
@@ -150,7 +156,7 @@ impl Bucket for MemoryBucket {
 
     async fn list(&self, prefix: &str, next: Option<&str>, limit: usize) -> Result<Listing, BucketError> {
         let content = self.content();
-        let limit = limit.clamp(1, MOST_KEYS);
+        let limit = limit.clamp(1, self.page);
         let after = next.unwrap_or_default();
         let mut keys: Vec<String> = content
             .keys

@@ -171,50 +171,19 @@ impl ResolveRun for Runs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Accounts, BucketPlace, Executions, ExecutionsError, VirtualClock};
-    use ebb_core::{Clock, Millis, Target};
+    use crate::{MemoryBucket, OneWorld, VirtualClock};
+    use ebb_core::{Clock, Millis};
 
     const ARN: &str = "arn:aws:states:us-east-1:123456789012:execution:ebb-teardown:x";
     const START: Millis = 1_765_000_000_000;
 
-    struct Over {
-        input: &'static str,
-        running: bool,
-    }
-
-    #[async_trait]
-    impl Executions for Over {
-        async fn describe(&self, _: &str) -> Result<Option<Execution>, ExecutionsError> {
-            Ok(Some(Execution { input: self.input.into(), started_at: START, running: self.running, redriven: false, end: None }))
-        }
-    }
-
-    struct Denied;
-
-    #[async_trait]
-    impl Accounts for Denied {
-        async fn account(&self, _: Option<&Target>, _: &str) -> Result<String, Refusal> {
-            Err(Refusal::new(Ending::AccessDenied, "no"))
-        }
-        async fn find_bucket(
-            &self,
-            _: Option<&Target>,
-            _: &str,
-            _: &str,
-            _: Option<&str>,
-            _: Option<&str>,
-        ) -> Result<BucketPlace, Refusal> {
-            Err(Refusal::new(Ending::AccessDenied, "no"))
-        }
-        async fn bucket(&self, _: &Run) -> Result<Arc<dyn Bucket>, Refusal> {
-            Err(Refusal::new(Ending::AccessDenied, "no"))
-        }
-    }
-
     fn runs(input: &'static str, running: bool) -> (Runs, VirtualClock) {
         let clock = VirtualClock::starting_at(START);
-        let world = World { clock: Arc::new(clock), executions: Arc::new(Over { input, running }), accounts: Arc::new(Denied) };
-        (Runs::new(world, Arc::new(Rails::from_vars(|name| (name == "EBB_APP").then(|| "ebb".to_owned())).unwrap())), clock)
+        let one = OneWorld::new(Arc::new(MemoryBucket::plain("state", Arc::new(clock))));
+        one.executes(Ok(Some(Execution { input: input.into(), started_at: START, running, redriven: false, end: None })));
+        one.refuses(Some(Refusal::new(Ending::AccessDenied, "no")));
+        let rails = Rails::from_vars(|name| (name == "EBB_APP").then(|| "ebb".to_owned())).unwrap();
+        (Runs::new(one.world(Arc::new(clock)), Arc::new(rails)), clock)
     }
 
     const REQUEST: &str = r#"{"stack": "S", "region": "us-east-1", "confirm": "S"}"#;

@@ -1,20 +1,16 @@
 //! How many S3 requests the lock and a wave take, counted with a bucket in memory.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use ebb_core::payload::{FinalizerRequest, KeeperRequest, PlanAnswer, PlanNext, PlanRequest, PlannerRequest};
 use ebb_core::rails::Rails;
 use ebb_core::run::run_id;
-use ebb_core::{Ending, Millis, Outcome, Refusal, Run, StepResult, Target};
+use ebb_core::{Ending, Millis, Outcome, Run, StepResult};
 use ebb_store::lambda::read;
 use ebb_store::runs::Runs;
-use ebb_store::{
-    Accounts, Bucket, BucketError, BucketPlace, Execution, Executions, ExecutionsError, Failure, Listing, MemoryBucket, Object,
-    Put, Version, VirtualClock, When, World,
-};
+use ebb_store::{BucketError, Call, Execution, Failure, Hook, Hooked, MemoryBucket, OneWorld, VirtualClock};
 use serde::Serialize;
 use serde_json::json;
 
@@ -55,11 +51,12 @@ pub fn measure() -> Result<Lock, Box<dyn std::error::Error>> {
 
 async fn play(lock: &mut Lock, cold: bool) -> Result<(), Failure> {
     let clock = Arc::new(VirtualClock::starting_at(T));
-    let bucket = Counted { memory: MemoryBucket::versioned(STATE, clock.clone()), calls: Arc::default() };
+    let bucket = Arc::new(Hooked { memory: MemoryBucket::versioned(STATE, clock.clone()), hook: Counted::default() });
     let run = run();
     bucket.memory.raw_put(&run.key().state(), SAMPLE);
-    let outside = Arc::new(Outside { bucket: bucket.clone() });
-    let world = World { clock, executions: outside.clone(), accounts: outside };
+    let one = OneWorld::new(bucket.clone());
+    one.executes(Ok(Some(Execution { input: input().to_string(), started_at: T, running: true, redriven: false, end: None })));
+    let world = one.world(clock);
     let rails = Rails::from_vars(|name| (name == "EBB_APP").then(|| "ebb".to_owned())).map_err(|e| failure(&e.to_string()))?;
     let keeper = ebb_lock_keeper::Deps {
         world: world.clone(),
@@ -70,9 +67,9 @@ async fn play(lock: &mut Lock, cold: bool) -> Result<(), Failure> {
     let planner = || ebb_planner::Deps::new(world.clone(), rails.clone());
 
     ebb_lock_keeper::handle(KeeperRequest::Acquire { run: run.clone() }, &keeper).await?;
-    lock.acquire = bucket.taken().len();
+    lock.acquire = bucket.hook.taken().len();
     ebb_lock_keeper::handle(KeeperRequest::Renew { execution: ARN.into() }, &keeper).await?;
-    lock.renew = bucket.taken().len();
+    lock.renew = bucket.hook.taken().len();
 
     let mut warm = planner();
     let (mut step, mut results, mut idle) = (0, Vec::new(), true);
@@ -82,10 +79,10 @@ async fn play(lock: &mut Lock, cold: bool) -> Result<(), Failure> {
         }
         let request = PlanRequest { run: run.clone(), drive: 1, step, results };
         let answer: PlanAnswer = read(ebb_planner::handle(PlannerRequest::Plan(Box::new(request)), &warm).await?)?;
-        let calls = bucket.taken();
+        let calls = bucket.hook.taken();
         // The first plan surveys the stack.
         if step > 0 {
-            lock.lists += calls.iter().filter(|call| call.starts_with("LIST")).count();
+            lock.lists += calls.iter().filter(|call| call.starts_with("LIST") || call.starts_with("VERSIONS")).count();
             let most = if cold { &mut lock.wave_cold } else { &mut lock.wave_warm };
             if calls.len() > *most {
                 *most = calls.len();
@@ -113,7 +110,7 @@ async fn play(lock: &mut Lock, cold: bool) -> Result<(), Failure> {
     let finalizer = ebb_finalizer::Deps { world: world.clone(), app: "ebb".into() };
     let finish = json!({"action": "finish", "run": run});
     ebb_finalizer::handle(read::<FinalizerRequest>(finish)?, &finalizer).await?;
-    lock.finish = bucket.taken().len();
+    lock.finish = bucket.hook.taken().len();
     Ok(())
 }
 
@@ -154,85 +151,28 @@ fn run() -> Run {
     }
 }
 
-/// A bucket that writes down what it is asked for.
-#[derive(Clone)]
-struct Counted {
-    memory: MemoryBucket,
-    calls: Arc<Mutex<Vec<String>>>,
-}
+/// Writes down what is asked for.
+#[derive(Default)]
+struct Counted(Mutex<Vec<String>>);
 
 impl Counted {
-    fn count(&self, operation: &str, key: &str) {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(format!("{operation} {key}"));
+    fn calls(&self) -> MutexGuard<'_, Vec<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn taken(&self) -> Vec<String> {
-        std::mem::take(&mut *self.calls.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.calls())
     }
 }
 
-#[async_trait]
-impl Bucket for Counted {
-    fn name(&self) -> &str {
-        self.memory.name()
-    }
-    async fn get(&self, key: &str) -> Result<Option<Object>, BucketError> {
-        self.count("GET", key);
-        self.memory.get(key).await
-    }
-    async fn put(&self, key: &str, put: Put, when: When) -> Result<String, BucketError> {
-        self.count("PUT", key);
-        self.memory.put(key, put, when).await
-    }
-    async fn delete(&self, key: &str, when: When) -> Result<(), BucketError> {
-        self.count("DELETE", key);
-        self.memory.delete(key, when).await
-    }
-    async fn list(&self, prefix: &str, next: Option<&str>, limit: usize) -> Result<Listing, BucketError> {
-        self.count("LIST", prefix);
-        self.memory.list(prefix, next, limit).await
-    }
-    async fn versions(&self, key: &str) -> Result<Vec<Version>, BucketError> {
-        self.count("LIST", key);
-        self.memory.versions(key).await
-    }
-    async fn delete_versions(&self, versions: &[Version]) -> Result<Vec<Version>, BucketError> {
-        self.count("DELETE", "versions");
-        self.memory.delete_versions(versions).await
-    }
-    async fn presign_put(&self, key: &str, expires: Duration) -> Result<String, BucketError> {
-        self.memory.presign_put(key, expires).await
-    }
-}
-
-/// One account with one bucket, and one execution that runs.
-struct Outside {
-    bucket: Counted,
-}
-
-#[async_trait]
-impl Executions for Outside {
-    async fn describe(&self, _: &str) -> Result<Option<Execution>, ExecutionsError> {
-        Ok(Some(Execution { input: input().to_string(), started_at: T, running: true, redriven: false, end: None }))
-    }
-}
-
-#[async_trait]
-impl Accounts for Outside {
-    async fn account(&self, _: Option<&Target>, _: &str) -> Result<String, Refusal> {
-        Ok("123456789012".into())
-    }
-    async fn find_bucket(
+impl Hook for Counted {
+    async fn meet<T: Send>(
         &self,
-        _: Option<&Target>,
-        _: &str,
-        _: &str,
-        _: Option<&str>,
-        _: Option<&str>,
-    ) -> Result<BucketPlace, Refusal> {
-        Ok(BucketPlace { name: STATE.into(), region: "us-east-1".into(), warnings: Vec::new() })
-    }
-    async fn bucket(&self, _: &Run) -> Result<Arc<dyn Bucket>, Refusal> {
-        Ok(Arc::new(self.bucket.clone()))
+        _: &MemoryBucket,
+        call: Call<'_>,
+        request: impl Future<Output = Result<T, BucketError>> + Send,
+    ) -> Result<T, BucketError> {
+        self.calls().push(call.to_string());
+        request.await
     }
 }

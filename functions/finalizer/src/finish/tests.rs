@@ -234,7 +234,7 @@ async fn a_changed_state_is_a_conflict() {
 #[tokio::test(start_paused = true)]
 async fn a_ledger_that_stays_keeps_the_state() {
     let bed = worked(|_| {});
-    bed.bucket.deny("DeleteObject", &key("S").create_tokens());
+    bed.bucket.hook.deny("DeleteObject", &key("S").create_tokens());
     let answer = bed.finish().await.unwrap();
     assert_eq!((&answer["error"], &answer["output"]["exitClass"]), (&json!("LedgerNotDeletable"), &json!(2)));
     assert!(has(&bed, &key("S").state()) && has(&bed, &key("S").create_tokens()));
@@ -248,7 +248,7 @@ async fn a_ledger_that_stays_keeps_the_state() {
 #[tokio::test(start_paused = true)]
 async fn a_lock_that_cannot_be_released_changes_nothing() {
     let bed = worked(|_| {});
-    bed.bucket.deny("DeleteObject", &key("S").lock());
+    bed.bucket.hook.deny("DeleteObject", &key("S").lock());
     let answer = bed.finish().await.unwrap();
     assert_eq!(answer["output"]["result"], "Deleted");
     assert!(bed.lock("S").is_some() && !has(&bed, &key("S").state()));
@@ -260,7 +260,7 @@ async fn a_lock_that_cannot_be_released_changes_nothing() {
 #[tokio::test(start_paused = true)]
 async fn the_last_finish_fails_while_a_lock_of_the_run_stays() {
     let bed = worked(|_| {});
-    bed.bucket.deny("DeleteObject", &key("S").lock());
+    bed.bucket.hook.deny("DeleteObject", &key("S").lock());
     assert_eq!(bed.finish_last().await.unwrap_err().name, "LockNotReleased");
 
     let bed = worked(|_| {});
@@ -289,13 +289,13 @@ async fn the_last_finish_removes_what_handlers_answered_late() {
 #[tokio::test(start_paused = true)]
 async fn a_state_that_cannot_be_written_is_said() {
     let bed = worked(|record| set(record, "S/Queue", Status::Failed, "AccessDenied"));
-    bed.bucket.deny("PutObject", &key("S").state());
+    bed.bucket.hook.deny("PutObject", &key("S").state());
     assert_eq!(bed.finish().await.unwrap()["error"], "Partial");
     assert!(bed.stored().unwrap().warnings.iter().any(|w| w.contains("still records what is gone")));
     assert_eq!(bed.lock("S"), None);
 
     let bed = worked(|_| {});
-    bed.bucket.deny("DeleteObject", &key("S").state());
+    bed.bucket.hook.deny("DeleteObject", &key("S").state());
     assert_eq!(bed.finish().await.unwrap()["error"], "AccessDenied");
     assert!(has(&bed, &key("S").state()) && !bed.stored().unwrap().stacks["S"].removed);
     assert_eq!(bed.lock("S"), None);
@@ -458,7 +458,7 @@ async fn a_dry_run_answers_its_plan() {
 async fn what_cannot_be_read_is_thrown() {
     for path in [key("S").lock(), key("S").run_record(&record().run.run_id)] {
         let bed = worked(|_| {});
-        bed.bucket.deny("GetObject", &path);
+        bed.bucket.hook.deny("GetObject", &path);
         let before = bed.bodies();
         assert!(bed.finish().await.is_err(), "{path}");
         assert_eq!(bed.bodies(), before, "{path}");

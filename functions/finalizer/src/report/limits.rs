@@ -16,7 +16,7 @@ async fn stream(record: &RunRecord) -> String {
     let bed = Bed::new();
     let key = record.run.key();
     let run = run_events(record);
-    write_stream(&bed.bucket, &key, &run.run_id, &run.events).await.unwrap();
+    write_stream(&*bed.bucket, &key, &run.run_id, &run.events).await.unwrap();
     bed.body(&key.events(&run.run_id)).unwrap()
 }
 

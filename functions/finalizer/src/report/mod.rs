@@ -205,20 +205,20 @@ mod tests {
     async fn both_forms_are_written_once() {
         let bed = Bed::new();
         let record = partial();
-        let written = write(&bed.bucket, &record, None).await;
+        let written = write(&*bed.bucket, &record, None).await;
         let (json, html) = (record.run.key().report_json(&record.run.run_id), record.run.key().report_html(&record.run.run_id));
         assert_eq!(written, Written { json: Some(format!("s3://state/{json}")), html: Some(format!("s3://state/{html}")) });
         bed.put(&json, "{}");
-        assert_eq!(write(&bed.bucket, &record, None).await, written);
+        assert_eq!(write(&*bed.bucket, &record, None).await, written);
         assert_eq!(bed.body(&json).unwrap(), "{}", "what is there stays");
-        assert_eq!(bed.bucket.content_type(&html).as_deref(), Some("text/html; charset=utf-8"));
+        assert_eq!(bed.bucket.hook.content_type(&html).as_deref(), Some("text/html; charset=utf-8"));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_report_that_cannot_be_written_is_no_failure() {
         let bed = Bed::new();
         let record = partial();
-        bed.bucket.deny("PutObject", &record.run.key().report_html(&record.run.run_id));
-        assert!(matches!(write(&bed.bucket, &record, None).await, Written { json: Some(_), html: None }));
+        bed.bucket.hook.deny("PutObject", &record.run.key().report_html(&record.run.run_id));
+        assert!(matches!(write(&*bed.bucket, &record, None).await, Written { json: Some(_), html: None }));
     }
 }

@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use ebb_core::lock::{CLOSE_LEASE, LockBody, Shut, TTL};
 use ebb_core::{Options, Run};
 
 use super::*;
-use crate::bucket::{BucketErrorKind, Listing, Object, Put, Version, When};
+use crate::bucket::{BucketErrorKind, When};
+use crate::hooked::{Call, Hook, Hooked};
 use crate::memory::MemoryBucket;
 use crate::virtual_clock::VirtualClock;
 
@@ -44,74 +44,47 @@ enum Fate {
     Refused(BucketErrorKind),
 }
 
-/// A bucket whose writes and deletes meet the fates it was given, then succeed.
-struct Fated {
-    bucket: MemoryBucket,
-    fates: Mutex<VecDeque<Fate>>,
-}
+/// Writes and deletes meet the fates they were given, then succeed.
+#[derive(Default)]
+struct Fates(Mutex<VecDeque<Fate>>);
 
-impl Fated {
-    async fn meet<T>(&self, key: &str, request: impl Future<Output = Result<T, BucketError>>) -> Result<T, BucketError> {
-        let fate = self.fates.lock().unwrap().pop_front().unwrap_or(Fate::Fine);
-        let error = |kind| BucketError { kind, operation: "Put", key: key.into(), code: "Fate".into(), message: String::new() };
-        match fate {
+impl Hook for Fates {
+    async fn meet<T: Send>(
+        &self,
+        _: &MemoryBucket,
+        call: Call<'_>,
+        request: impl Future<Output = Result<T, BucketError>> + Send,
+    ) -> Result<T, BucketError> {
+        assert_ne!(call.when, Some(&When::Always), "unconditional: {call}");
+        let fate = if call.changes() { self.0.lock().unwrap().pop_front() } else { None };
+        match fate.unwrap_or(Fate::Fine) {
             Fate::Fine => request.await,
-            Fate::ReplyLost => request.await.and_then(|_| Err(error(BucketErrorKind::Unknown))),
-            Fate::RequestLost => Err(error(BucketErrorKind::Unknown)),
-            Fate::Refused(kind) => Err(error(kind)),
+            Fate::ReplyLost => request.await.and_then(|_| Err(call.fails(BucketErrorKind::Unknown))),
+            Fate::RequestLost => Err(call.fails(BucketErrorKind::Unknown)),
+            Fate::Refused(kind) => Err(call.fails(kind)),
         }
     }
 }
 
-#[async_trait]
-impl Bucket for Fated {
-    fn name(&self) -> &str {
-        self.bucket.name()
-    }
-    async fn get(&self, key: &str) -> Result<Option<Object>, BucketError> {
-        self.bucket.get(key).await
-    }
-    async fn put(&self, key: &str, put: Put, when: When) -> Result<String, BucketError> {
-        assert_ne!(when, When::Always, "an unconditional write of {key}");
-        self.meet(key, self.bucket.put(key, put, when)).await
-    }
-    async fn delete(&self, key: &str, when: When) -> Result<(), BucketError> {
-        assert_ne!(when, When::Always, "an unconditional delete of {key}");
-        self.meet(key, self.bucket.delete(key, when)).await
-    }
-    async fn list(&self, prefix: &str, next: Option<&str>, limit: usize) -> Result<Listing, BucketError> {
-        self.bucket.list(prefix, next, limit.min(2)).await
-    }
-    async fn versions(&self, key: &str) -> Result<Vec<Version>, BucketError> {
-        self.bucket.versions(key).await
-    }
-    async fn delete_versions(&self, versions: &[Version]) -> Result<Vec<Version>, BucketError> {
-        self.bucket.delete_versions(versions).await
-    }
-    async fn presign_put(&self, key: &str, expires: Duration) -> Result<String, BucketError> {
-        self.bucket.presign_put(key, expires).await
-    }
-}
-
 struct Bed {
-    bucket: Fated,
+    bucket: Hooked<Fates>,
     clock: VirtualClock,
 }
 
 impl Bed {
     fn new() -> Self {
         let clock = VirtualClock::starting_at(T);
-        let bucket = MemoryBucket::versioned("state", Arc::new(clock));
-        Bed { bucket: Fated { bucket, fates: Mutex::default() }, clock }
+        let memory = MemoryBucket::versioned("state", Arc::new(clock)).in_pages_of(2);
+        Bed { bucket: Hooked { memory, hook: Fates::default() }, clock }
     }
     fn fates(&self, fates: &[Fate]) {
-        *self.bucket.fates.lock().unwrap() = fates.iter().copied().collect();
+        *self.bucket.hook.0.lock().unwrap() = fates.iter().copied().collect();
     }
     fn put(&self, key: &str, body: &str) {
-        self.bucket.bucket.raw_put(key, body.to_owned());
+        self.bucket.memory.raw_put(key, body.to_owned());
     }
     fn body(&self, stack: &str) -> Option<String> {
-        let body = self.bucket.bucket.snapshot().get(&at(stack).lock()).cloned();
+        let body = self.bucket.memory.snapshot().get(&at(stack).lock()).cloned();
         body.map(|body| String::from_utf8(body.to_vec()).unwrap())
     }
     async fn pass(&self, duration: Millis) {
@@ -267,7 +240,7 @@ async fn the_tree_is_the_stack_and_what_is_nested_in_it_in_its_region() {
     let held = bed.acquire_all(&run).await.unwrap();
     assert_eq!(held.iter().map(|lock| lock.key.stack.as_str()).collect::<Vec<_>>(), ["S", "S~A", "S~A~B"]);
     // A child whose state is gone still has its lock renewed, closed and released.
-    bed.bucket.bucket.raw_delete(&at("S~A").state());
+    bed.bucket.memory.raw_delete(&at("S~A").state());
     assert_eq!(tree(&bed.bucket, &run).await.unwrap(), [at("S"), at("S~A~B")]);
     assert_eq!(renew_all(&bed.bucket, &bed.clock, &run).await.unwrap().len(), 3);
     assert_eq!(close_all(&bed.bucket, &bed.clock, &run).await.unwrap().len(), 3);

@@ -1,21 +1,17 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
-use async_trait::async_trait;
 
 use super::*;
-use crate::bucket::{Listing, Version};
-use crate::{MemoryBucket, VirtualClock};
+use crate::{Call, Hook, Hooked, MemoryBucket, VirtualClock};
 
 const LEGACY: &str = include_str!("../../../../tests/states/01-v1-legacy.json");
 const EXPORTER: &str = include_str!("../../../../tests/states/08-v9-exporter.json");
 const AT: u64 = 1_770_000_000_123;
 
-/// A memory bucket whose next writes and deletes go wrong as told.
-struct Faulty {
-    inner: MemoryBucket,
-    faults: Mutex<VecDeque<Fault>>,
+/// The next writes and deletes go wrong as told.
+#[derive(Default)]
+struct Faults {
+    next: Mutex<VecDeque<Fault>>,
     /// What is denied to read.
     denied: Option<String>,
 }
@@ -35,61 +31,30 @@ enum Fault {
 }
 use Fault::*;
 
-impl Faulty {
-    fn error(&self, operation: &'static str, key: &str, kind: BucketErrorKind) -> BucketError {
-        BucketError { kind, operation, key: key.into(), code: format!("{kind:?}"), message: String::new() }
-    }
-
-    /// The error of a call that did not happen; whether the reply is lost otherwise.
-    fn before(&self, operation: &'static str, key: &str) -> Result<bool, BucketError> {
-        match self.faults.lock().unwrap().pop_front().unwrap_or(Fine) {
-            Refused(kind) => return Err(self.error(operation, key, kind)),
-            Overtaken => drop(self.inner.raw_put(key, "{\"somebody\": \"else\"}")),
-            Removed => self.inner.raw_delete(key),
-            LostReply => return Ok(true),
+impl Hook for Faults {
+    async fn meet<T: Send>(
+        &self,
+        memory: &MemoryBucket,
+        call: Call<'_>,
+        request: impl Future<Output = Result<T, BucketError>> + Send,
+    ) -> Result<T, BucketError> {
+        if call.operation == "GetObject" && self.denied.as_deref() == Some(call.key) {
+            return Err(call.fails(BucketErrorKind::Denied));
+        }
+        let fault = if call.changes() { self.next.lock().unwrap().pop_front() } else { None };
+        match fault.unwrap_or(Fine) {
+            Refused(kind) => return Err(call.fails(kind)),
+            Overtaken => drop(memory.raw_put(call.key, "{\"somebody\": \"else\"}")),
+            Removed => memory.raw_delete(call.key),
+            LostReply => return request.await.and_then(|_| Err(call.fails(BucketErrorKind::Unknown))),
             Fine => {}
         }
-        Ok(false)
-    }
-}
-
-#[async_trait]
-impl Bucket for Faulty {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-    async fn get(&self, key: &str) -> Result<Option<Object>, BucketError> {
-        if self.denied.as_deref() == Some(key) {
-            return Err(self.error("GetObject", key, BucketErrorKind::Denied));
-        }
-        self.inner.get(key).await
-    }
-    async fn put(&self, key: &str, put: Put, when: When) -> Result<String, BucketError> {
-        let lost = self.before("PutObject", key)?;
-        let answer = self.inner.put(key, put, when).await?;
-        if lost { Err(self.error("PutObject", key, BucketErrorKind::Unknown)) } else { Ok(answer) }
-    }
-    async fn delete(&self, key: &str, when: When) -> Result<(), BucketError> {
-        let lost = self.before("DeleteObject", key)?;
-        self.inner.delete(key, when).await?;
-        if lost { Err(self.error("DeleteObject", key, BucketErrorKind::Unknown)) } else { Ok(()) }
-    }
-    async fn list(&self, prefix: &str, next: Option<&str>, limit: usize) -> Result<Listing, BucketError> {
-        self.inner.list(prefix, next, limit).await
-    }
-    async fn versions(&self, key: &str) -> Result<Vec<Version>, BucketError> {
-        self.inner.versions(key).await
-    }
-    async fn delete_versions(&self, versions: &[Version]) -> Result<Vec<Version>, BucketError> {
-        self.inner.delete_versions(versions).await
-    }
-    async fn presign_put(&self, key: &str, expires: Duration) -> Result<String, BucketError> {
-        self.inner.presign_put(key, expires).await
+        request.await
     }
 }
 
 struct Place {
-    bucket: Faulty,
+    bucket: Hooked<Faults>,
     clock: Arc<VirtualClock>,
     key: StackKey,
 }
@@ -97,11 +62,11 @@ struct Place {
 impl Place {
     fn with(key: StackKey, objects: &[(String, &str)]) -> Self {
         let clock = Arc::new(VirtualClock::starting_at(AT));
-        let inner = MemoryBucket::versioned("state-bucket", clock.clone());
+        let memory = MemoryBucket::versioned("state-bucket", clock.clone());
         for (key, body) in objects {
-            inner.raw_put(key, body.to_string());
+            memory.raw_put(key, body.to_string());
         }
-        Place { bucket: Faulty { inner, faults: Mutex::default(), denied: None }, clock, key }
+        Place { bucket: Hooked { memory, hook: Faults::default() }, clock, key }
     }
 
     fn exporter() -> Self {
@@ -123,7 +88,7 @@ impl Place {
     }
 
     fn next(&self, faults: &[Fault]) {
-        *self.bucket.faults.lock().unwrap() = faults.iter().copied().collect();
+        *self.bucket.hook.next.lock().unwrap() = faults.iter().copied().collect();
     }
 
     fn trimmed(&self, file: &StateFile) -> Vec<u8> {
@@ -135,11 +100,11 @@ impl Place {
     }
 
     fn keys(&self) -> Vec<String> {
-        self.bucket.inner.snapshot().into_keys().collect()
+        self.bucket.memory.snapshot().into_keys().collect()
     }
 
     fn holds(&self, key: &str) -> Option<Bytes> {
-        self.bucket.inner.snapshot().remove(key)
+        self.bucket.memory.snapshot().remove(key)
     }
 }
 
@@ -147,7 +112,7 @@ impl Place {
 async fn reads_the_regions_key_first_and_keeps_body_and_etag() {
     let place = Place::exporter();
     let object = place.bucket.get(&place.key.state()).await.unwrap().unwrap();
-    place.bucket.inner.raw_put(&place.key.legacy_state(), "no JSON");
+    place.bucket.memory.raw_put(&place.key.legacy_state(), "no JSON");
     let file = place.file().await;
     assert_eq!((file.layout, &file.etag, &file.body.0), (Layout::Regional, &object.etag, &object.body));
     assert_eq!(file.doc.resource_count(), 3);
@@ -177,7 +142,7 @@ async fn reads_a_legacy_record_when_it_belongs() {
 async fn a_denied_read_is_never_no_state() {
     let mut place = Place::with(StackKey::new("cdkd", "A", "us-east-1"), &[]);
     for key in [place.key.state(), place.key.legacy_state()] {
-        place.bucket.denied = Some(key);
+        place.bucket.hook.denied = Some(key);
         let refusal = place.read().await.unwrap_err();
         assert_eq!(refusal.ending, Ending::AccessDenied);
         assert!(refusal.message.contains("state-bucket") && refusal.message.contains("s3:ListBucket"), "{refusal}");
@@ -313,7 +278,7 @@ async fn a_legacy_record_beside_the_state_goes_with_it_when_it_belongs() {
         ("no JSON", true, true),
     ] {
         let place = Place::exporter();
-        place.bucket.inner.raw_put(&place.key.legacy_state(), legacy);
+        place.bucket.memory.raw_put(&place.key.legacy_state(), legacy);
         let warnings = delete_state(&place.bucket, place.clock.as_ref(), &place.file().await).await.unwrap();
         assert_eq!((place.holds(&place.key.legacy_state()).is_some(), !warnings.is_empty()), (left, warned), "{legacy}");
         assert!(place.holds(&place.key.state()).is_none());
@@ -331,7 +296,7 @@ async fn a_ledger_that_cannot_be_deleted_is_its_own_ending() {
     let delete = || delete_ledger(&place.bucket, place.clock.as_ref(), &place.key);
     assert_eq!(delete().await, Ok(false));
     for faults in [vec![], vec![LostReply], vec![Refused(BucketErrorKind::Conflict)]] {
-        place.bucket.inner.raw_put(&ledger, "{}");
+        place.bucket.memory.raw_put(&ledger, "{}");
         place.next(&faults);
         assert_eq!(delete().await, Ok(true));
         assert!(place.holds(&ledger).is_none());
@@ -342,12 +307,13 @@ async fn a_ledger_that_cannot_be_deleted_is_its_own_ending() {
         // Somebody else writes here: a conflict, not a missing grant.
         (Overtaken, Ending::StateConflict),
     ] {
-        place.bucket.inner.raw_put(&ledger, "{}");
+        place.bucket.memory.raw_put(&ledger, "{}");
         place.next(&[fault]);
         assert_eq!(delete().await.unwrap_err().ending, ending);
         assert!(place.holds(&ledger).is_some());
     }
-    let denied = Faulty { inner: place.bucket.inner.clone(), faults: Mutex::default(), denied: Some(ledger) };
+    let hook = Faults { denied: Some(ledger), ..Faults::default() };
+    let denied = Hooked { memory: place.bucket.memory.clone(), hook };
     let refusal = delete_ledger(&denied, place.clock.as_ref(), &place.key).await.unwrap_err();
     assert!(refusal.ending == Ending::LedgerNotDeletable && refusal.message.contains("s3:ListBucket"), "{refusal}");
 }
@@ -359,19 +325,19 @@ async fn the_journal_goes_for_good() {
     let journal = place.key.rollback_journal();
     let delete = || delete_journal(&place.bucket, place.clock.as_ref(), &place.key);
     assert!(delete().await.is_empty());
-    place.bucket.inner.raw_put(&journal, "old");
-    place.bucket.inner.raw_put(&journal, "new");
+    place.bucket.memory.raw_put(&journal, "old");
+    place.bucket.memory.raw_put(&journal, "new");
     assert!(delete().await.is_empty());
     let left = place.bucket.versions(&journal).await.unwrap();
     assert!(left.iter().all(|version| version.latest), "only the marker is left: {left:?}");
-    place.bucket.inner.raw_put(&journal, "x");
+    place.bucket.memory.raw_put(&journal, "x");
     place.next(&[Overtaken]);
     let warnings = delete().await;
     assert!(warnings[0].contains("rollback-journal.json stays"), "{warnings:?}");
     assert!(place.holds(&journal).is_some());
     assert!(place.bucket.versions(&journal).await.unwrap().len() > 1, "nothing is purged then");
     // Between delete and purge an earlier try may have died.
-    place.bucket.inner.raw_delete(&journal);
+    place.bucket.memory.raw_delete(&journal);
     assert!(delete().await.is_empty());
     assert!(place.bucket.versions(&journal).await.unwrap().iter().all(|version| version.latest));
 }

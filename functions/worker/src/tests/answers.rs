@@ -123,7 +123,7 @@ async fn a_step_that_waits_reads_the_lock_again() {
         });
     }
     bench.step().await;
-    assert!(bench.store.lock_reads.load(Ordering::SeqCst) >= 4);
+    assert!(bench.store.hook.of_lock.load(Ordering::SeqCst) >= 4);
 }
 
 /// What a step has learnt and nobody has written down is not kept for long: the invocation may be killed.
@@ -182,7 +182,7 @@ async fn pages_are_swept_until_the_budget_ends() {
     let result = bench.step().await;
     assert_eq!((result.outcome, result.look_again_ms), (Outcome::Pending, Some(0)));
     assert_eq!((bench.asked(), bench.clock.now()), (4, T + 12_000));
-    assert!(bench.store.lock_reads.load(Ordering::SeqCst) >= 2);
+    assert!(bench.store.hook.of_lock.load(Ordering::SeqCst) >= 2);
 }
 
 /// `$$.State.RetryCount` comes back: an earlier delivery may still be running.

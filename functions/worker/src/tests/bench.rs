@@ -9,13 +9,8 @@ use async_trait::async_trait;
 use ebb_core::lock::{Identity, LockBody};
 use ebb_core::payload::StepRequest;
 use ebb_core::rails::Rails;
-use ebb_core::{
-    Clock, Context, DeleteError, Ending, Item, Look, Millis, Provider, Refusal, Resource, Run, Step, StepResult, Target,
-};
-use ebb_store::{
-    Accounts, Bucket, BucketError, BucketErrorKind, BucketPlace, Execution, Executions, ExecutionsError, Failure, Listing,
-    MemoryBucket, Object, Put, Version, VirtualClock, When, World,
-};
+use ebb_core::{Clock, Context, DeleteError, Item, Look, Millis, Provider, Refusal, Resource, Run, Step, StepResult};
+use ebb_store::{Bucket, BucketError, BucketErrorKind, Call, Failure, Hook, Hooked, MemoryBucket, OneWorld, VirtualClock};
 use serde_json::{Value, json};
 
 use crate::{Deps, ProviderFactory, handle};
@@ -52,121 +47,69 @@ impl Provider for Fake {
     }
 }
 
-/// A bucket in memory whose reads can be slow or fail, and which counts reads of the lock.
-pub(super) struct Store {
-    pub(super) inner: MemoryBucket,
-    clock: Arc<dyn Clock>,
-    pub(super) lock_reads: AtomicU64,
+/// Reads can be slow or fail, and reads of the lock are counted; the worker writes nothing.
+pub(super) struct Reads {
+    clock: VirtualClock,
+    pub(super) of_lock: AtomicU64,
     pub(super) state_takes_ms: AtomicU64,
+    /// Ending of the keys that cannot be read.
     pub(super) fails: Mutex<Option<(&'static str, BucketErrorKind)>>,
 }
 
-#[async_trait]
-impl Bucket for Store {
-    fn name(&self) -> &str {
-        "state"
+impl Reads {
+    fn new(clock: VirtualClock) -> Self {
+        Reads { clock, of_lock: AtomicU64::new(0), state_takes_ms: AtomicU64::new(0), fails: Mutex::new(None) }
     }
-    async fn get(&self, key: &str) -> Result<Option<Object>, BucketError> {
-        if key.ends_with("/lock.json") {
-            self.lock_reads.fetch_add(1, Ordering::SeqCst);
+}
+
+impl Hook for Reads {
+    async fn meet<T: Send>(
+        &self,
+        _: &MemoryBucket,
+        call: Call<'_>,
+        request: impl Future<Output = Result<T, BucketError>> + Send,
+    ) -> Result<T, BucketError> {
+        assert_eq!(call.operation, "GetObject", "the worker only reads: {call}");
+        if call.key.ends_with("/lock.json") {
+            self.of_lock.fetch_add(1, Ordering::SeqCst);
         }
-        if key.ends_with("/state.json") {
+        if call.key.ends_with("/state.json") {
             self.clock.sleep(Duration::from_millis(self.state_takes_ms.load(Ordering::SeqCst))).await;
         }
-        if let Some((ending, kind)) = *self.fails.lock().unwrap()
-            && key.ends_with(ending)
-        {
-            let (code, message) = ("MadeByTheTest".into(), String::new());
-            return Err(BucketError { kind, operation: "GetObject", key: key.into(), code, message });
+        match *self.fails.lock().unwrap() {
+            Some((ending, kind)) if call.key.ends_with(ending) => return Err(call.fails(kind)),
+            _ => {}
         }
-        self.inner.get(key).await
-    }
-    async fn put(&self, key: &str, _: Put, _: When) -> Result<String, BucketError> {
-        panic!("the worker wrote {key}")
-    }
-    async fn delete(&self, key: &str, _: When) -> Result<(), BucketError> {
-        panic!("the worker deleted {key}")
-    }
-    async fn list(&self, prefix: &str, _: Option<&str>, _: usize) -> Result<Listing, BucketError> {
-        panic!("the worker listed {prefix}")
-    }
-    async fn versions(&self, key: &str) -> Result<Vec<Version>, BucketError> {
-        panic!("the worker listed versions of {key}")
-    }
-    async fn delete_versions(&self, _: &[Version]) -> Result<Vec<Version>, BucketError> {
-        panic!("the worker deleted versions")
-    }
-    async fn presign_put(&self, key: &str, _: Duration) -> Result<String, BucketError> {
-        panic!("the worker presigned {key}")
+        request.await
     }
 }
 
-/// One account with one bucket, and one provider for everything.
-struct Home {
-    store: Arc<Store>,
-    provider: Arc<Fake>,
-    refuses: Mutex<Option<Refusal>>,
-}
+/// One provider for everything.
+struct Only(Arc<Fake>);
 
 #[async_trait]
-impl Accounts for Home {
-    async fn account(&self, _: Option<&Target>, _: &str) -> Result<String, Refusal> {
-        Err(Refusal::new(Ending::Error, "the worker asks for no account"))
-    }
-    async fn find_bucket(
-        &self,
-        _: Option<&Target>,
-        _: &str,
-        _: &str,
-        _: Option<&str>,
-        _: Option<&str>,
-    ) -> Result<BucketPlace, Refusal> {
-        Err(Refusal::new(Ending::Error, "the worker finds no bucket"))
-    }
-    async fn bucket(&self, _: &Run) -> Result<Arc<dyn Bucket>, Refusal> {
-        match self.refuses.lock().unwrap().clone() {
-            Some(refusal) => Err(refusal),
-            None => Ok(self.store.clone()),
-        }
-    }
-}
-
-#[async_trait]
-impl Executions for Home {
-    async fn describe(&self, _: &str) -> Result<Option<Execution>, ExecutionsError> {
-        Err(ExecutionsError("the worker describes no execution".into()))
-    }
-}
-
-#[async_trait]
-impl ProviderFactory for Home {
+impl ProviderFactory for Only {
     async fn provider(&self, _: &Run, region: &str, _: Arc<dyn Bucket>) -> Result<Arc<dyn Provider>, Refusal> {
         assert_eq!(region, "us-west-2");
-        Ok(self.provider.clone())
+        Ok(self.0.clone())
     }
 }
 
 pub(crate) struct Bench {
     pub(super) clock: VirtualClock,
-    pub(super) store: Arc<Store>,
+    pub(super) store: Arc<Hooked<Reads>>,
     pub(super) provider: Arc<Fake>,
     pub(crate) request: StepRequest,
-    home: Arc<Home>,
+    one: Arc<OneWorld>,
     deps: Deps,
 }
 
 /// The stack `Orders` with a queue, under our open lock.
 pub(crate) fn bench() -> Bench {
     let clock = VirtualClock::starting_at(T);
-    let store = Arc::new(Store {
-        inner: MemoryBucket::versioned("state", Arc::new(clock)),
-        clock: Arc::new(clock),
-        lock_reads: AtomicU64::new(0),
-        state_takes_ms: AtomicU64::new(0),
-        fails: Mutex::new(None),
-    });
-    let provider = Arc::new(Fake::default());
-    let home = Arc::new(Home { store: store.clone(), provider: provider.clone(), refuses: Mutex::new(None) });
+    let memory = MemoryBucket::versioned("state", Arc::new(clock));
+    let store = Arc::new(Hooked { memory, hook: Reads::new(clock) });
+    let (provider, one) = (Arc::new(Fake::default()), OneWorld::new(store.clone()));
     let run: Run = serde_json::from_value(json!({
         "runId": "20261130T154512123Z-1a2b3c4d", "execution": "arn:aws:states:us-east-1:123456789012:execution:ebb-teardown:t",
         "owner": "ebb@123456789012:us-east-1/ebb-teardown/t", "timestamp": T - 60_000, "account": "123456789012",
@@ -183,10 +126,9 @@ pub(crate) fn bench() -> Bench {
         memo: None,
         patience_ms: 0,
     };
-    let world = World { clock: Arc::new(clock), executions: home.clone(), accounts: home.clone() };
     let rails = Rails::from_vars(|name| (name == "EBB_APP").then(|| "ebb".to_owned())).unwrap();
-    let deps = Deps { world, providers: home.clone(), rails };
-    let bench = Bench { clock, store, provider, request: StepRequest { run, item, retry: 0 }, home, deps };
+    let deps = Deps { world: one.world(Arc::new(clock)), providers: Arc::new(Only(provider.clone())), rails };
+    let bench = Bench { clock, store, provider, request: StepRequest { run, item, retry: 0 }, one, deps };
     bench.state("Orders", json!({ "Queue": row("AWS::SQS::Queue", "https://q/orders", json!({})) }));
     bench.lock("Orders", &LockBody::open(&bench.identity(), T).to_json());
     bench
@@ -204,12 +146,12 @@ impl Bench {
     /// Writes a stack's state.
     pub(super) fn state(&self, stack: &str, resources: Value) {
         let state = json!({ "version": 8, "stackName": stack, "region": "us-west-2", "resources": resources, "outputs": {} });
-        self.store.inner.raw_put(&self.request.run.key().sibling(stack).state(), state.to_string());
+        self.store.memory.raw_put(&self.request.run.key().sibling(stack).state(), state.to_string());
     }
 
     /// Writes a stack's lock.
     pub(super) fn lock(&self, stack: &str, body: &str) {
-        self.store.inner.raw_put(&self.request.run.key().sibling(stack).lock(), body.to_owned());
+        self.store.memory.raw_put(&self.request.run.key().sibling(stack).lock(), body.to_owned());
     }
 
     /// What the provider's next step answers.
@@ -223,7 +165,7 @@ impl Bench {
     }
 
     pub(super) fn refuse(&self, refusal: Refusal) {
-        *self.home.refuses.lock().unwrap() = Some(refusal);
+        self.one.refuses(Some(refusal));
     }
 
     pub(super) async fn handle(&self) -> Result<StepResult, Failure> {

@@ -37,14 +37,14 @@ async fn no_provider_is_asked_behind_a_shut_fence() {
         is_shut(&bench, &bench.step().await);
     }
     let bench = bench();
-    bench.store.inner.raw_delete(&bench.request.run.key().lock());
+    bench.store.memory.raw_delete(&bench.request.run.key().lock());
     is_shut(&bench, &bench.step().await);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_lock_that_cannot_be_read_shuts_the_fence() {
     let bench = bench();
-    *bench.store.fails.lock().unwrap() = Some(("/lock.json", BucketErrorKind::Denied));
+    *bench.store.hook.fails.lock().unwrap() = Some(("/lock.json", BucketErrorKind::Denied));
     is_shut(&bench, &bench.step().await);
 }
 
@@ -68,15 +68,15 @@ async fn a_nested_stacks_resource_needs_the_nested_stacks_lock() {
 #[tokio::test(start_paused = true)]
 async fn a_slow_read_of_the_state_asks_the_lock_again() {
     let bench = bench();
-    bench.store.state_takes_ms.store(8_000, Ordering::SeqCst);
+    bench.store.hook.state_takes_ms.store(8_000, Ordering::SeqCst);
     bench.lock("Orders", &LockBody { expires_at: T + FENCE_MARGIN + 6_000, ..LockBody::open(&bench.identity(), T) }.to_json());
     is_shut(&bench, &bench.step().await);
 
     let bench = self::bench();
-    bench.store.state_takes_ms.store(8_000, Ordering::SeqCst);
+    bench.store.hook.state_takes_ms.store(8_000, Ordering::SeqCst);
     bench.answers(Ok(Step::DELETED));
     assert_eq!(bench.step().await.outcome, Outcome::Deleted);
-    assert_eq!(bench.store.lock_reads.load(Ordering::SeqCst), 2);
+    assert_eq!(bench.store.hook.of_lock.load(Ordering::SeqCst), 2);
 }
 
 /// In force for the whole step: closed meanwhile, the next check of a loop says so.
@@ -88,7 +88,7 @@ async fn a_close_is_seen_within_a_step() {
     let key = bench.request.run.key().lock();
     bench.acts(move |_, ctx| {
         assert!(ctx.fence.is_open());
-        store.inner.raw_put(&key, body.clone());
+        store.memory.raw_put(&key, body.clone());
         Ok(Step::pending(Duration::from_millis(2_900), "a page"))
     });
     bench.provider.takes_ms.store(5_500, Ordering::SeqCst);
@@ -102,7 +102,7 @@ async fn readings_age() {
     let bench = bench();
     let fence =
         LockFence::new(bench.store.clone(), std::sync::Arc::new(bench.clock), bench.request.run.key(), bench.request.run.clone());
-    let reads = || bench.store.lock_reads.load(Ordering::SeqCst);
+    let reads = || bench.store.hook.of_lock.load(Ordering::SeqCst);
     assert!(!fence.is_open(), "never read");
     assert!(fence.check().await.is_ok() && fence.is_open());
     bench.clock.sleep(Duration::from_millis(5_000)).await;
@@ -115,12 +115,12 @@ async fn readings_age() {
     assert!(fence.check().await.is_ok() && fence.is_open());
     assert_eq!(reads(), 2);
 
-    bench.store.inner.raw_delete(&bench.request.run.key().lock());
+    bench.store.memory.raw_delete(&bench.request.run.key().lock());
     bench.clock.sleep(Duration::from_millis(5_001)).await;
     assert!(fence.is_open(), "by the last reading");
     assert_eq!(fence.check().await.unwrap_err().code, "FenceShut");
     assert!(!fence.is_open());
 
-    *bench.store.fails.lock().unwrap() = Some(("/lock.json", BucketErrorKind::Unavailable));
+    *bench.store.hook.fails.lock().unwrap() = Some(("/lock.json", BucketErrorKind::Unavailable));
     assert!(fence.check().await.is_err());
 }

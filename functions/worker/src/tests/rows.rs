@@ -46,14 +46,14 @@ async fn a_row_that_is_not_recorded_any_more_was_deleted_already() {
 async fn a_state_that_is_not_there_is_no_reason_to_call_a_row_deleted() {
     let key = bench().request.run.key().state();
     let missing = bench();
-    missing.store.inner.raw_delete(&key);
+    missing.store.memory.raw_delete(&key);
     let broken = bench();
-    broken.store.inner.raw_put(&key, "{");
+    broken.store.memory.raw_put(&key, "{");
     let elsewhere = bench();
     let state = json!({ "version": 8, "region": "eu-west-1", "resources": { "Queue": row("AWS::SQS::Queue", "q", json!({})) } });
-    elsewhere.store.inner.raw_put(&key, state.to_string());
+    elsewhere.store.memory.raw_put(&key, state.to_string());
     let denied = bench();
-    *denied.store.fails.lock().unwrap() = Some(("/state.json", BucketErrorKind::Denied));
+    *denied.store.hook.fails.lock().unwrap() = Some(("/state.json", BucketErrorKind::Denied));
     let no_bucket = bench();
     no_bucket.refuse(Refusal::new(Ending::AccessDenied, "sts:AssumeRole is denied"));
     for (bench, code) in [
@@ -118,13 +118,13 @@ async fn a_look_needs_no_lock_and_changes_nothing() {
     let denied = DeleteError { code: "AccessDenied".into(), ..DeleteError::refused(Code::NoProvider, "no right to look") };
     for (answer, code) in [(Ok(Look::Clear), None), (Ok(guard), Some("DataGuard")), (Err(denied), Some("AccessDenied"))] {
         let mut bench = bench();
-        bench.store.inner.raw_delete(&bench.request.run.key().lock());
+        bench.store.memory.raw_delete(&bench.request.run.key().lock());
         bench.request.item.look = true;
         bench.request.run.dry_run = true;
         *bench.provider.look.lock().unwrap() = Some(answer);
         let result = bench.step().await;
         assert_eq!((result.outcome, result.code.as_deref()), (Outcome::Pending, code));
-        assert_eq!((bench.asked(), bench.store.lock_reads.load(Ordering::SeqCst)), (1, 0));
+        assert_eq!((bench.asked(), bench.store.hook.of_lock.load(Ordering::SeqCst)), (1, 0));
     }
 }
 

@@ -9,16 +9,16 @@ use super::*;
 #[tokio::test(start_paused = true)]
 async fn wherever_it_is_killed_the_next_one_ends_it() {
     let whole = worked(|_| {});
-    whole.bucket.live_for(None);
+    whole.bucket.hook.live_for(None);
     whole.finish().await.unwrap();
-    let calls = whole.bucket.calls();
+    let calls = whole.bucket.hook.calls();
     assert!(calls > 30, "{calls}");
     for lives in 0..calls {
         for by_keeper in [false, true] {
             let bed = worked(|_| {});
-            bed.bucket.live_for(Some(lives));
+            bed.bucket.hook.live_for(Some(lives));
             assert!(tokio::time::timeout(Duration::from_secs(60), bed.finish()).await.is_err(), "killed after {lives}");
-            bed.bucket.live_for(None);
+            bed.bucket.hook.live_for(None);
             let first = bed.stored().unwrap().ended;
             if by_keeper {
                 bed.close().await.unwrap();
@@ -41,14 +41,14 @@ async fn wherever_a_partial_end_is_killed_the_state_is_kept() {
     let change = |record: &mut RunRecord| set(record, "S/Queue", Status::Failed, "AccessDenied");
     let whole = worked(change);
     whole.finish().await.unwrap();
-    let calls = whole.bucket.calls();
+    let calls = whole.bucket.hook.calls();
     let kept = whole.body(&key("S").state()).unwrap();
     assert!(kept.contains("Queue") && !kept.contains("Hook"));
     for lives in 0..calls {
         let bed = worked(change);
-        bed.bucket.live_for(Some(lives));
+        bed.bucket.hook.live_for(Some(lives));
         assert!(tokio::time::timeout(Duration::from_secs(60), bed.finish()).await.is_err());
-        bed.bucket.live_for(None);
+        bed.bucket.hook.live_for(None);
         bed.close().await.unwrap();
         bed.pass(75_000).await;
         let answer = bed.finish().await.unwrap();

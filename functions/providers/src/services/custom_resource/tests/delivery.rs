@@ -37,7 +37,7 @@ async fn a_repeated_step_finds_what_the_payload_said() {
     let mut custom = with_function();
     let first = skipped(custom.step(&returns(failed)).await);
     assert_eq!(skipped(custom.poll().await), first);
-    let stored: Vec<_> = custom.bucket.inner.snapshot().into_values().collect();
+    let stored: Vec<_> = custom.bucket.memory.snapshot().into_values().collect();
     assert!(stored.iter().all(|body| body.is_empty()), "the handler's reason is not kept");
 
     let mut custom = with_function();
@@ -51,7 +51,7 @@ async fn a_repeated_step_finds_what_the_payload_said() {
 #[tokio::test]
 async fn a_mark_whose_reply_was_lost_is_still_ours() {
     let mut custom = with_function();
-    custom.bucket.lose_put_reply.store(true, Ordering::SeqCst);
+    custom.bucket.hook.lose_put_reply.store(true, Ordering::SeqCst);
     let script = returns(SUCCESS);
     assert_eq!(custom.step(&script).await, Ok(Step::DELETED));
     script.assert_done();
@@ -60,7 +60,7 @@ async fn a_mark_whose_reply_was_lost_is_still_ours() {
 #[tokio::test]
 async fn a_mark_that_another_step_put_first_is_not_ours() {
     let mut custom = with_function();
-    *custom.bucket.put_first.lock().unwrap() = Some(Put::json(""));
+    *custom.bucket.hook.put_first.lock().unwrap() = Some(Put::json(""));
     let script = ready();
     assert_eq!(pending(custom.step(&script).await).as_secs(), 2);
     script.assert_done();
@@ -73,7 +73,7 @@ async fn a_mark_that_another_step_put_first_is_not_ours() {
 #[tokio::test]
 async fn a_mark_that_came_and_went_is_nobodys() {
     let mut custom = with_function();
-    *custom.bucket.fail_put.lock().unwrap() = Some(BucketErrorKind::Precondition);
+    *custom.bucket.hook.fail_put.lock().unwrap() = Some(BucketErrorKind::Precondition);
     assert_eq!(pending(custom.step(&ready()).await).as_secs(), 2);
     assert!(custom.bench.memo.as_ref().unwrap()["step"].get("delivered").is_none());
     assert_eq!(custom.step(&returns(SUCCESS)).await, Ok(Step::DELETED));
@@ -83,12 +83,12 @@ async fn a_mark_that_came_and_went_is_nobodys() {
 async fn a_put_that_fails_asks_nobody() {
     for (kind, class) in [(BucketErrorKind::Denied, ErrorClass::Denied), (BucketErrorKind::Other, ErrorClass::Terminal)] {
         let mut custom = with_function();
-        *custom.bucket.fail_put.lock().unwrap() = Some(kind);
+        *custom.bucket.hook.fail_put.lock().unwrap() = Some(kind);
         assert_eq!(custom.step(&ready()).await.unwrap_err().class, class);
     }
     for kind in [BucketErrorKind::Unknown, BucketErrorKind::Conflict, BucketErrorKind::Unavailable] {
         let mut custom = with_function();
-        *custom.bucket.fail_put.lock().unwrap() = Some(kind);
+        *custom.bucket.hook.fail_put.lock().unwrap() = Some(kind);
         pending(custom.step(&ready()).await);
         assert_eq!(custom.step(&returns(SUCCESS)).await, Ok(Step::DELETED), "{kind:?}");
     }
@@ -99,9 +99,9 @@ async fn a_put_that_fails_asks_nobody() {
 async fn a_response_object_that_vanishes_is_polled_to_the_end() {
     let mut custom = with_function();
     pending(custom.step(&returns("null")).await);
-    custom.bucket.inner.raw_delete(&custom.key(0));
+    custom.bucket.memory.raw_delete(&custom.key(0));
     pending(custom.poll().await);
-    custom.bucket.deny_get.store(true, Ordering::SeqCst);
+    custom.bucket.hook.deny_get.store(true, Ordering::SeqCst);
     pending(custom.poll().await);
     custom.bench.pass(3600);
     assert_eq!(skipped(custom.poll().await).0, Code::HandlerDidNotComplete);
@@ -110,7 +110,7 @@ async fn a_response_object_that_vanishes_is_polled_to_the_end() {
 #[tokio::test]
 async fn a_bucket_that_cannot_be_read_before_the_delivery_is_an_error() {
     let mut custom = with_function();
-    custom.bucket.deny_get.store(true, Ordering::SeqCst);
+    custom.bucket.hook.deny_get.store(true, Ordering::SeqCst);
     assert_eq!(custom.poll().await.unwrap_err().class, ErrorClass::Denied);
 }
 
@@ -139,7 +139,7 @@ async fn a_refused_invocation_is_retried_within_its_time() {
         let refused = || ready().with_headers(INVOKE, status, r#"{"message":"x"}"#, &[("x-amzn-errortype", code)]);
         let mut custom = with_function();
         assert_eq!(pending(custom.step(&refused()).await).as_secs(), 5, "{code}");
-        assert!(custom.bucket.inner.snapshot().is_empty(), "the mark is taken back");
+        assert!(custom.bucket.memory.snapshot().is_empty(), "the mark is taken back");
         custom.bench.pass(20);
         pending(custom.step(&refused()).await);
         let memo = custom.bench.memo.clone();
@@ -186,7 +186,7 @@ async fn a_topic_that_refuses_takes_the_mark_back() {
     let script = Script::new().query_error(&["Action=Publish"], "NotFound", "Topic does not exist");
     let mut custom = custom(json!({ "ServiceToken": topic }));
     pending(custom.step(&script).await);
-    assert!(custom.bucket.inner.snapshot().is_empty());
+    assert!(custom.bucket.memory.snapshot().is_empty());
 }
 
 /// The fence shuts between the mark and the invocation: the mark is taken back, for the handler was not asked.
@@ -195,7 +195,7 @@ async fn a_fence_that_shuts_after_the_mark_takes_it_back() {
     let mut custom = with_function();
     custom.bench.shut_after(1);
     assert_eq!(custom.step(&ready()).await.unwrap_err().class, ErrorClass::FenceShut);
-    assert!(custom.bucket.inner.snapshot().is_empty());
+    assert!(custom.bucket.memory.snapshot().is_empty());
     custom.bench.fence(true);
     custom.bench.shut_after(u64::MAX);
     assert_eq!(custom.step(&returns(SUCCESS)).await, Ok(Step::DELETED));

@@ -14,7 +14,7 @@ async fn a_mark_that_names_another_invocation_is_polled() {
     let mut custom = with_function();
     let metadata = [("ebb-invocation", "0123456789abcdef-1765000000000"), ("ebb-delivered", "1765000000000")];
     let metadata: BTreeMap<String, String> = metadata.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-    *custom.bucket.put_first.lock().unwrap() = Some(Put { metadata, ..Put::json("") });
+    *custom.bucket.hook.put_first.lock().unwrap() = Some(Put { metadata, ..Put::json("") });
     let script = ready();
     assert_eq!(pending(custom.step(&script).await).as_secs(), 2);
     script.assert_done();

@@ -23,9 +23,9 @@ async fn an_answer_that_is_there_when_the_invocation_returns_counts_at_once() {
     let success = json!({ "Status": "SUCCESS", "Data": { "Secret": SECRET } }).to_string();
     for payload in ["null", "", "\"done\"", r#"{"Status":"SUCCESS"}"#] {
         let mut custom = with_function();
-        *custom.bucket.answer_after.lock().unwrap() = Some(success.clone());
+        *custom.bucket.hook.answer_after.lock().unwrap() = Some(success.clone());
         assert_eq!(custom.step(&returns(payload)).await, Ok(Step::DELETED), "{payload}");
-        assert_eq!(custom.bucket.inner.snapshot()[&custom.key(0)], success, "the handler's answer is not written over");
+        assert_eq!(custom.bucket.memory.snapshot()[&custom.key(0)], success, "the handler's answer is not written over");
     }
 }
 
@@ -91,7 +91,7 @@ async fn an_object_that_says_nothing_is_no_answer() {
     let mut custom = with_function();
     pending(custom.step(&returns("null")).await);
     for body in ["", "  ", "<html>", "{}", r#"{"Status":"DONE"}"#] {
-        custom.bucket.inner.raw_put(&custom.key(0), body);
+        custom.bucket.memory.raw_put(&custom.key(0), body);
         pending(custom.poll().await);
     }
 }
@@ -113,7 +113,7 @@ async fn missing_rights_are_asked_again_twice() {
     for (delivery, body) in bodies.iter().enumerate() {
         let key = custom.key(u32::try_from(delivery).unwrap());
         assert!(body.contains(&key), "{body}");
-        assert!(custom.bucket.inner.snapshot().contains_key(&key), "left to the finalizer");
+        assert!(custom.bucket.memory.snapshot().contains_key(&key), "left to the finalizer");
     }
     // A repetition of the first step says the same as the first time.
     custom.bench.memo = None;

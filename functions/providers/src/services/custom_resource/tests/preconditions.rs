@@ -24,7 +24,7 @@ async fn what_cannot_be_asked_is_skipped_without_a_call() {
         let (got, text) = skipped(custom.poll().await);
         assert_eq!(got, code, "{properties}");
         assert!(text.starts_with(reason) && text.ends_with("not invoked") | text.ends_with("never sent to AWS"), "{text}");
-        assert!(custom.bucket.inner.snapshot().is_empty(), "no response object either");
+        assert!(custom.bucket.memory.snapshot().is_empty(), "no response object either");
     }
 }
 
@@ -49,7 +49,7 @@ async fn a_missing_handler_ends_the_row() {
     let script = Script::new().json_error(GET, "ResourceNotFoundException", "Function not found");
     let mut custom = with_function();
     assert_eq!(custom.step(&script).await, Ok(Step::ALREADY_GONE));
-    assert!(custom.bucket.inner.snapshot().is_empty());
+    assert!(custom.bucket.memory.snapshot().is_empty());
 }
 
 /// GetFunction fails otherwise: inconclusive, go on and invoke.
@@ -81,7 +81,7 @@ async fn a_function_that_is_not_ready_is_waited_for() {
         assert_eq!(pending(custom.step(&busy()).await).as_secs(), 3);
         custom.bench.pass(300);
         assert_eq!(pending(custom.step(&busy()).await).as_secs(), 3);
-        assert!(custom.bucket.inner.snapshot().is_empty(), "nothing is delivered meanwhile");
+        assert!(custom.bucket.memory.snapshot().is_empty(), "nothing is delivered meanwhile");
         custom.bench.pass(300);
         let script = busy().on(super::bench::INVOKE, 200, r#"{"Status":"SUCCESS"}"#);
         assert_eq!(custom.step(&script).await, Ok(Step::DELETED));
@@ -94,7 +94,7 @@ async fn a_request_that_is_too_large_fails_before_it_is_sent() {
     let mut large = custom(json!({ "ServiceToken": FUNCTION, "Blob": "x".repeat(6 * 1024 * 1024) }));
     let error = large.step(&ready()).await.unwrap_err();
     assert_eq!((error.class, error.code.as_str()), (ErrorClass::Terminal, "RequestTooLarge"));
-    assert!(large.bucket.inner.snapshot().is_empty());
+    assert!(large.bucket.memory.snapshot().is_empty());
 
     let topic = "arn:aws:sns:us-east-1:123456789012:topic";
     let mut message = custom(json!({ "ServiceToken": topic, "Blob": "x".repeat(256 * 1024) }));
@@ -107,7 +107,7 @@ async fn a_step_that_has_used_its_time_leaves_the_asking_to_the_next() {
     let mut custom = with_function();
     custom.bench.soft_budget = 0;
     assert_eq!(pending(custom.step(&ready()).await).as_secs(), 0);
-    assert!(custom.bucket.inner.snapshot().is_empty());
+    assert!(custom.bucket.memory.snapshot().is_empty());
     custom.bench.soft_budget = 10_000;
     assert_eq!(custom.step(&returns(r#"{"Status":"SUCCESS"}"#)).await, Ok(Step::DELETED));
 }
@@ -119,7 +119,7 @@ async fn behind_a_shut_fence_nothing_is_marked_and_nothing_asked() {
     let script = ready();
     assert_eq!(custom.step(&script).await.unwrap_err().class, ErrorClass::FenceShut);
     script.assert_done();
-    assert!(custom.bucket.inner.snapshot().is_empty());
+    assert!(custom.bucket.memory.snapshot().is_empty());
 }
 
 /// The event has the members that CloudFormation's has; numbers are texts; the URL is signed for one hour.
