@@ -212,7 +212,7 @@ def check_template(name):
 
 
 OPTIONS = {"removeProtection", "deleteData", "skipGuarded", "skipFinalSnapshot", "purgeEvents", "lockWait"}
-REQUEST = OPTIONS | {"stack", "region", "confirm", "dryRun", "bucket", "prefix", "target", "allowNestedChild"}
+REQUEST = OPTIONS | {"stack", "region", "confirm", "dryRun", "bucket", "prefix", "target", "allowNestedChild", "expectedLastModified"}
 SWEEP = OPTIONS | {"name", "select", "confirm", "dryRun", "accounts", "target", "bucket", "prefix"}
 OTHER = {"force-unlock": {"action", "stack", "region", "bucket", "prefix", "target"}, "stop": {"executionArn", "error", "cause"}}
 

@@ -87,6 +87,32 @@ def test_a_patient_request_waits_for_the_lock(hasty: App, small: Small) -> None:
     assert (found["stopDate"] - found["startDate"]).total_seconds() >= 3
 
 
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_state_that_was_written_since_is_refused(hasty: App, small: Small, dry_run: bool) -> None:
+    stack = small(hasty, lastModified=1_786_786_212_123)
+    mark = hasty.bed.mark()
+    found = hasty.tear_down(stack.name, expectedLastModified=1_786_786_212_122, dryRun=dry_run)
+    assert error(found) == ("FAILED", "Refused"), found
+    assert message(found) == "the stack was deployed again after it was chosen: its state was written at 2026-08-15T09:30:12.123Z"
+    assert hasty.changes(mark) == [] and hasty.lock(stack.name) is None
+
+
+def test_a_stack_that_is_deployed_while_a_run_waits_for_its_lock_stays(hasty: App, small: Small) -> None:
+    stack = small(hasty, lastModified=1_786_786_212_123)
+    hasty.put(key(stack), lock_of("maria@build-7:4242", 60 * MINUTE))
+    request = {"stack": stack.name, "region": REGION, "confirm": stack.name, "lockWait": 600}
+    execution = hasty.start(request | {"expectedLastModified": 1_786_786_212_123})
+    until(lambda: any(e["type"] == "WaitStateEntered" for e in hasty.bed.history(execution)), 30)
+    state = hasty.read(stack.write(lastModified=1_786_786_999_000))
+    hasty.bed.look("s3").delete_object(Bucket=STATE_BUCKET, Key=key(stack))
+    found = hasty.bed.wait(execution)
+    assert error(found) == ("FAILED", "Refused"), found
+    assert message(found).startswith("the stack was deployed again after it was chosen: its state was written at 2026-08-15T09:43:19")
+    assert stack.survivors() == list(stack.rows) and hasty.lock(stack.name) is None
+    assert hasty.read(f"cdkd/{stack.name}/{REGION}/state.json") == state
+    assert outcome(hasty.tear_down(stack.name, expectedLastModified=1_786_786_999_000)) == ("SUCCEEDED", "Deleted")
+
+
 def test_a_second_teardown_of_the_same_stack_is_told_who_works_on_it(app: App, small: Small) -> None:
     stack = small(app)
     app.bed.plant({"service": "dynamodb", "action": "DeleteTable", "match": stack.named("Carts"), "delay_ms": 6000})

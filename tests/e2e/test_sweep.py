@@ -124,9 +124,31 @@ def test_a_stack_that_is_deployed_again_while_it_waits_for_its_reader_stays(app:
     assert error(found) == ("FAILED", "Partial")
     rows = {one["stack"]: one for one in found["cause"]["stacks"]}
     assert (rows[web.name]["result"], rows[net.name]["result"]) == ("Deleted", "Refused")
-    assert rows[net.name]["message"].startswith("it was deployed again after it was chosen: its state was written at 20")
+    assert rows[net.name]["message"].startswith("the stack was deployed again after it was chosen: its state was written at 20")
     assert fleet.gone([net, web]) == [web.name] and app.read(f"cdkd/{net.name}/{REGION}/state.json") == state
     assert not any(e["name"].endswith(net.name) for e in app.bed.executions(teardowns))
+
+
+def test_a_stack_that_is_deployed_while_its_teardown_waits_for_the_lock_stays(app: App, name: Callable[[str], str]) -> None:
+    one = fleet.stack(app.bed, name("Fresh"))
+    lock = f"cdkd/{one.name}/{REGION}/lock.json"
+    app.put(lock, {"owner": "maria@build-7:1", "timestamp": 1, "expiresAt": 32503680000000})
+    execution = app.bed.start(app.outputs["SweepStateMachineArn"], asked("fresh", stacks=[one.name], olderThan="72h") | {"lockWait": 120})
+    teardowns = app.outputs["TeardownStateMachineArn"]
+
+    def waits() -> bool:
+        begun = [e["executionArn"] for e in app.bed.executions(teardowns) if e["name"].endswith(one.name)]
+        return any(e["type"] == "WaitStateEntered" for arn in begun for e in app.bed.history(arn))
+
+    until(waits, 30)
+    state = app.read(one.write(outputs={"Url": "x"}, exportNames=["Url"], lastModified=int(time.time() * 1000)))
+    app.bed.look("s3").delete_object(Bucket=STATE_BUCKET, Key=lock)
+    found = app.bed.wait(execution)
+    assert error(found) == ("FAILED", "Partial")
+    [row] = found["cause"]["stacks"]
+    assert row["result"] == "Refused" and row["message"].startswith("the stack was deployed again after it was chosen: ")
+    assert one.survivors() == list(one.rows) and app.lock(one.name) is None
+    assert app.read(f"cdkd/{one.name}/{REGION}/state.json") == state
 
 
 def test_a_dry_run_answers_selection_order_and_plans_and_changes_nothing(app: App, name: Callable[[str], str]) -> None:

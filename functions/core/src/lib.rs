@@ -5,6 +5,7 @@ pub mod catalogue;
 pub mod clock;
 pub mod ending;
 pub mod graph;
+pub mod importers;
 pub mod json_indent;
 pub mod keys;
 pub mod lock;

@@ -11,7 +11,7 @@ use std::fmt;
 use serde_json::value::RawValue;
 
 use crate::state::Members;
-use crate::{Options, Refusal, Target};
+use crate::{Millis, Options, Refusal, Target};
 pub(crate) use fields::invalid;
 use fields::{Fields, known, members_of};
 
@@ -19,6 +19,8 @@ use fields::{Fields, known, members_of};
 pub const EXAMPLE: &str = r#"{"stack": "OrdersApi", "region": "us-west-2", "confirm": "OrdersApi"}"#;
 /// The longest `lockWait`, in seconds: a day.
 pub const MAX_LOCK_WAIT: u64 = 86_400;
+/// The largest `expectedLastModified`: JavaScript writes no larger whole number exactly (`Number.MAX_SAFE_INTEGER`).
+pub const MAX_LAST_MODIFIED: Millis = (1 << 53) - 1;
 
 const FIELDS: &[&str] = &[
     "stack",
@@ -35,6 +37,7 @@ const FIELDS: &[&str] = &[
     "allowNestedChild",
     "purgeEvents",
     "lockWait",
+    "expectedLastModified",
 ];
 const TARGET_FIELDS: &[&str] = &["roleArn", "externalId"];
 /// What the rule for `Ebb Teardown Requested` events makes of one: who asks, by EventBridge's word, and what for.
@@ -59,6 +62,8 @@ pub struct Request {
     pub target: Option<Target>,
     /// What is allowed beyond a plain teardown.
     pub options: Options,
+    /// The state's `lastModified` that the request is about, in milliseconds; `None` for whatever is there.
+    pub expected_last_modified: Option<Millis>,
     /// The account that an event came from; `None` when the execution was not started by one.
     pub requested_by: Option<String>,
 }
@@ -122,6 +127,7 @@ impl Request {
             prefix,
             target: members.get("target").map(target).transpose()?,
             options: options(&fields)?,
+            expected_last_modified: fields.whole("expectedLastModified", "milliseconds since 1970", 0, MAX_LAST_MODIFIED)?,
             requested_by: None,
             stack,
         })

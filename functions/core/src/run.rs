@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::keys::StackKey;
-use crate::{Millis, text};
+use crate::{Ending, Millis, Refusal, text};
 
 /// The role to work through in another account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,6 +66,9 @@ pub struct Run {
     pub target: Option<Target>,
     /// Look, answer the plan, change nothing.
     pub dry_run: bool,
+    /// The `lastModified` of the state that the stack was chosen by, in milliseconds; `None` for any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_last_modified: Option<Millis>,
     /// What the request allows.
     #[serde(default)]
     pub options: Options,
@@ -76,6 +79,21 @@ impl Run {
     pub fn key(&self) -> StackKey {
         StackKey::new(&self.prefix, &self.stack, &self.region)
     }
+
+    /// Refuses a stack whose state is not the one that it was chosen by. True only until this run has written the state.
+    pub fn refuse_fresh(&self, last_modified: Option<Millis>) -> Result<(), Refusal> {
+        match self.expected_last_modified {
+            Some(then) if Some(then) != last_modified => Err(deployed_again(last_modified)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The refusal of a stack whose state was written, at `last_modified`, after the stack was chosen: what was judged of it (age,
+/// due date, contents) is not true any more.
+pub fn deployed_again(last_modified: Option<Millis>) -> Refusal {
+    let at = last_modified.map_or_else(String::new, |at| format!(": its state was written at {}", text::iso(at)));
+    Refusal::new(Ending::Refused, format!("the stack was deployed again after it was chosen{at}"))
 }
 
 /// An execution's ARN, taken apart: `arn:{partition}:states:{region}:{account}:execution:{machine}:{name}`.
@@ -132,6 +150,28 @@ mod tests {
         let arn = ExecutionArn::parse(ARN).unwrap();
         assert_eq!(arn.owner(), "ebb@123456789012:us-east-1/ebb-teardown/nightly-7");
         assert_eq!(ExecutionArn::parse("arn:aws:states:us-east-1:1:stateMachine:x"), None);
+    }
+
+    /// An older state counts as well, and one that does not say when: whoever restored it wants it.
+    #[test]
+    fn only_the_state_that_it_was_chosen_by_is_torn_down() {
+        let run = |expected: Option<Millis>| -> Run {
+            serde_json::from_value(serde_json::json!({
+                "runId": "r", "execution": ARN, "owner": "o", "timestamp": 1, "account": "123456789012", "bucket": "b",
+                "bucketRegion": "us-east-1", "prefix": "cdkd", "stack": "S", "region": "us-east-1", "dryRun": false,
+                "expectedLastModified": expected,
+            }))
+            .unwrap()
+        };
+        let (chosen, any) = (run(Some(1_786_786_212_123)), run(None));
+        assert_eq!(chosen.refuse_fresh(Some(1_786_786_212_123)), Ok(()));
+        for now in [None, Some(0), Some(1_786_786_212_122), Some(1_786_786_212_124)] {
+            assert_eq!(chosen.refuse_fresh(now), Err(deployed_again(now)));
+            assert_eq!(any.refuse_fresh(now), Ok(()));
+        }
+        let refusal = deployed_again(Some(1_786_786_212_124));
+        let said = "the stack was deployed again after it was chosen: its state was written at 2026-08-15T09:30:12.124Z";
+        assert_eq!((refusal.ending, refusal.message.as_str()), (Ending::Refused, said));
     }
 
     #[test]

@@ -10,6 +10,9 @@ use crate::report::Written;
 
 /// The largest plan in an output, in bytes of JSON; the report has all of it.
 const MAX_PLAN: usize = 8 * 1024;
+/// The most warnings in an output, and the longest of them in bytes; the report has all of them.
+const MAX_WARNINGS: usize = 10;
+const MAX_WARNING: usize = 300;
 
 /// The answer of a run that has a record with its end in it.
 pub(crate) fn of_record(record: &RunRecord, written: &Written, forecast: Option<&Forecast>) -> FinishAnswer {
@@ -22,6 +25,7 @@ pub(crate) fn of_record(record: &RunRecord, written: &Written, forecast: Option<
         counts.blocked = 0;
     }
     let mut output = output(&record.run, ending.name(), ending.exit_class(), counts, written);
+    warn(&mut output, &record.warnings);
     if ending == Ending::DryRun {
         output["plan"] = plan(record, forecast);
     }
@@ -44,6 +48,18 @@ fn output(run: &Run, result: &str, exit_class: u8, counts: Counts, written: &Wri
         "result": result, "exitClass": exit_class, "runId": run.run_id, "counts": counts,
         "report": {"json": written.json, "html": written.html},
     })
+}
+
+/// Adds what a person should know, when there is something.
+fn warn(output: &mut Value, warnings: &[String]) {
+    if warnings.is_empty() {
+        return;
+    }
+    let shown = warnings.iter().take(MAX_WARNINGS).map(|warning| text::cut(&text::display(warning), MAX_WARNING));
+    output["warnings"] = shown.collect();
+    if warnings.len() > MAX_WARNINGS {
+        output["more"]["warnings"] = (warnings.len() - MAX_WARNINGS).into();
+    }
 }
 
 fn cause(output: &Value, message: &str, todo: &str) -> String {
@@ -135,6 +151,27 @@ mod tests {
         assert_eq!((answer.next, answer.error, answer.cause), (FinishNext::Succeed, None, None));
         assert_eq!(answer.output["exitClass"], 0);
         assert!(answer.output.get("plan").is_none());
+    }
+
+    /// What a person should know is in the output, of a run and of a dry run, and no more of it than an output holds.
+    #[test]
+    fn warnings_are_in_the_output_and_bounded() {
+        let warned = |warnings: usize, result: Ending| {
+            let mut record = record();
+            record.run.dry_run = result == Ending::DryRun;
+            record.warnings = (0..warnings).map(|n| format!("{n} {}", "x".repeat(900))).collect();
+            of_record(&ended(record, result, None), &written(), None)
+        };
+        for result in [Ending::Deleted, Ending::Partial, Ending::DryRun] {
+            let few = warned(10, result);
+            assert_eq!((few.output["warnings"].as_array().unwrap().len(), few.output.get("more")), (10, None));
+            let many = warned(13, result);
+            assert_eq!(many.output["more"], json!({"warnings": 3}));
+            let shown: Vec<&str> = many.output["warnings"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+            assert!(shown.len() == 10 && shown[9].starts_with("9 x") && shown.iter().all(|text| text.len() <= MAX_WARNING));
+            assert_eq!(warned(0, result).output.get("warnings"), None);
+        }
+        assert!(warned(13, Ending::Partial).cause.unwrap().contains(r#""more":{"warnings":3}"#));
     }
 
     /// A state's payload holds 256 KiB and a Cause 32 KiB: a plan is a summary.

@@ -33,6 +33,7 @@ pub(crate) fn run() -> Run {
         region: "us-west-2".into(),
         target: None,
         dry_run: false,
+        expected_last_modified: None,
         options: Options::default(),
     }
 }

@@ -140,6 +140,7 @@ async fn place(request: &ForceUnlockRequest, deps: &Deps) -> Result<Run, Refusal
         prefix: request.prefix.clone(),
         target: request.target.clone(),
         options: Options::default(),
+        expected_last_modified: None,
         requested_by: None,
     };
     // Nobody's event, so it does not matter which account is the app's own.
@@ -162,6 +163,7 @@ async fn place(request: &ForceUnlockRequest, deps: &Deps) -> Result<Run, Refusal
         region: request.region.clone().unwrap_or_default(),
         target: request.target.clone(),
         dry_run: true,
+        expected_last_modified: None,
         options: Options::default(),
     })
 }

@@ -160,7 +160,8 @@ impl Planner<'_> {
             digests.insert(stack.clone(), files.remember(&stack, file));
         }
         let mut record = plan::begin(self.run.clone(), &survey.graph, digests, survey.orphans, self.deps.world.clock.now());
-        record.warnings.extend(survey.warnings);
+        // Who may import comes first: outputs show the first warnings only.
+        record.warnings.splice(0..0, survey.warnings);
         for (id, refusal) in survey.broken {
             if let Some(row) = record.resources.get_mut(&id).filter(|row| row.status == Status::Waiting) {
                 row.status = Status::Failed;

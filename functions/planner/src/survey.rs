@@ -38,6 +38,7 @@ pub(crate) async fn survey(bucket: &dyn Bucket, run: &Run, rails: &Rails, region
 /// The same without a look at who imports from it: a sweep has read everybody's imports already.
 pub(crate) async fn tree(bucket: &dyn Bucket, run: &Run, rails: &Rails, region_given: bool) -> Result<Option<Survey>, Refusal> {
     let Some(root) = state_file::read(bucket, &run.key()).await? else { return Ok(None) };
+    run.refuse_fresh(root.doc.last_modified())?;
     if root.doc.check_region(&run.region)? == RegionNote::Regionless && !region_given {
         let message = "the state names no region; say with `region` where the stack lives, or not-found answers would empty it";
         return Err(Refusal::new(Ending::InvalidRequest, message));
@@ -145,10 +146,7 @@ async fn refuse_imported(
     warnings: &mut Vec<String>,
 ) -> Result<(), Refusal> {
     for (stack, file) in files.iter().filter(|(_, file)| !file.doc.output_names().is_empty()) {
-        let found = find_consumers(bucket, &file.key).await.map_err(|error| {
-            let what = format!("whether others import from {} could not be read: {error}", text::display(stack));
-            Refusal::new(error.refusal().ending, what)
-        })?;
+        let found = find_consumers(bucket, &file.key).await?;
         warnings.extend(found.warnings);
         let outside: Vec<String> = found
             .consumers

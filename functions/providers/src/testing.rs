@@ -340,6 +340,7 @@ impl Bench {
                 region: "us-east-1".into(),
                 target: None,
                 dry_run: false,
+                expected_last_modified: None,
                 options: Options::default(),
             },
             memo: None,

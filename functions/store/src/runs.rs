@@ -80,6 +80,7 @@ pub async fn learn(
         region: request.region.clone().unwrap_or_default(),
         target: request.target.clone(),
         dry_run: request.dry_run,
+        expected_last_modified: request.expected_last_modified,
         options: request.options.clone(),
     };
     if run.region.is_empty() {

@@ -1,7 +1,7 @@
 //! Who imports from a stack. A producer is never deleted under its consumers, and only their state files tell: the
 //! exports index is a view. Stacks of a schema before 4 record no imports and cannot be seen.
 
-use ebb_core::{StackKey, text};
+use ebb_core::{Refusal, StackKey, importers, text};
 use serde_json::Value;
 
 use crate::at_once::at_once;
@@ -24,19 +24,28 @@ pub struct Consumer {
 pub struct Consumers {
     /// Everyone who imports, in order.
     pub consumers: Vec<Consumer>,
-    /// States that could not be read: their stacks may import too.
+    /// States that do not say what they import, which cdkd passes over: their stacks may import too.
     pub warnings: Vec<String>,
 }
 
-/// Finds the other stacks that import from `key`'s stack. A listing that fails is an error, never "nobody".
-pub async fn find_consumers(bucket: &dyn Bucket, key: &StackKey) -> Result<Consumers, BucketError> {
-    let others = list_stacks(bucket, &key.prefix).await?.into_iter().filter(|listed| !is_self(listed, key));
-    let scans = others.map(|listed| async move {
-        let found = imports(bucket, &listed, key).await;
-        (listed, found)
+/// Finds the other stacks that import from `key`'s stack. A listing or a state that the bucket does not give out is a
+/// refusal, never "nobody".
+pub async fn find_consumers(bucket: &dyn Bucket, key: &StackKey) -> Result<Consumers, Refusal> {
+    let stack = text::display(&key.stack);
+    let listed = list_stacks(bucket, &key.prefix).await.map_err(|error| {
+        let message = format!("whether others import from {stack} could not be read: {error}");
+        Refusal::new(error.refusal().ending, message)
+    })?;
+    let scans = listed.into_iter().filter(|listed| !is_self(listed, key)).map(|listed| async move {
+        // Gone since it was listed: it imports nothing any more.
+        let Some(object) = bucket.get(&listed.key).await? else { return Ok((listed, Ok(Vec::new()))) };
+        let found = imports(&object.body, &listed, key);
+        Ok::<_, BucketError>((listed, found))
     });
     let mut found = Consumers::default();
-    for (listed, scan) in at_once(scans).await {
+    for scan in at_once(scans).await {
+        let (listed, scan) =
+            scan.map_err(|error| importers::not_known(&format!("others import from {stack}"), &error.refusal()))?;
         match scan {
             Ok(consumers) => found.consumers.extend(consumers),
             Err(why) => {
@@ -55,14 +64,9 @@ fn is_self(listed: &ListedStack, key: &StackKey) -> bool {
     listed.stack == key.stack && listed.region.as_ref().is_none_or(|region| *region == key.region)
 }
 
-async fn imports(bucket: &dyn Bucket, listed: &ListedStack, from: &StackKey) -> Result<Vec<Consumer>, String> {
-    let object = match bucket.get(&listed.key).await {
-        Ok(Some(object)) => object,
-        // Gone since it was listed: it imports nothing any more.
-        Ok(None) => return Ok(Vec::new()),
-        Err(error) => return Err(error.to_string()),
-    };
-    let state: Value = serde_json::from_slice(&object.body).map_err(|_| "it is not JSON".to_owned())?;
+/// What a listed state imports, or why it does not say so.
+fn imports(state: &[u8], listed: &ListedStack, from: &StackKey) -> Result<Vec<Consumer>, &'static str> {
+    let state: Value = serde_json::from_slice(state).map_err(|_| "it is not JSON")?;
     let state = state.as_object().ok_or("it is not an object")?;
     // Absent before schema 4 and after a partial teardown.
     let Some(imports) = state.get("imports").and_then(Value::as_array) else {
@@ -91,6 +95,8 @@ fn same_region(a: &str, b: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+
+    use ebb_core::Ending;
 
     use super::*;
     use crate::replay::{Answer, Replay, answer};
@@ -158,9 +164,9 @@ mod tests {
         assert_eq!(names(&found), [("Network", "eu-west-1", "VpcId")]);
     }
 
-    // Consumers whose state cannot be read are skipped with a warning.
+    // Consumers whose state is none are skipped with a warning (cdkd).
     #[tokio::test(start_paused = true)]
-    async fn what_cannot_be_read_is_a_warning() {
+    async fn a_state_that_is_none_is_a_warning() {
         let found = scan(&[
             ("cdkd/A/us-east-1/state.json", "hunter2 {".into()),
             ("cdkd/B/us-east-1/state.json", "[]".into()),
@@ -176,15 +182,26 @@ mod tests {
         }
     }
 
-    // A listing that fails must never read as "nobody imports"; a denied state is one that cannot be read.
+    // What the bucket does not give out must never read as "nobody imports", be it the listing or one state.
     #[tokio::test(start_paused = true)]
-    async fn a_denied_listing_is_an_error_and_a_denied_state_a_warning() {
+    async fn a_denied_listing_and_a_denied_or_busy_state_refuse() {
         const DENIED: &str = "<Error><Code>AccessDenied</Code></Error>";
+        const BUSY: &str = "<Error><Code>SlowDown</Code></Error>";
         const PAGE: &str = "<ListBucketResult><Contents><Key>cdkd/A/us-east-1/state.json</Key></Contents></ListBucketResult>";
         let s3 = |answers: Vec<Answer>| S3Bucket::new(&Replay::new(answers).config(), "b", "123456789012");
-        assert!(find_consumers(&s3(vec![answer(403, DENIED)]), &key()).await.is_err());
-        let found = find_consumers(&s3(vec![answer(200, PAGE), answer(403, DENIED)]), &key()).await.unwrap();
-        assert_eq!((found.consumers.len(), found.warnings.len()), (0, 1));
+        let refused = async |answers: Vec<Answer>| find_consumers(&s3(answers), &key()).await.unwrap_err();
+        let listing = refused(vec![answer(403, DENIED)]).await;
+        assert_eq!(listing.ending, Ending::AccessDenied);
+        assert!(listing.message.starts_with("whether others import from Network could not be read: "), "{listing}");
+
+        let denied = refused(vec![answer(200, PAGE), answer(403, DENIED)]).await;
+        assert_eq!(denied.ending, Ending::AccessDenied);
+        let said = "whether others import from Network is not known, for a state could not be read (grant s3:GetObject on it \
+                    and, for SSE-KMS, kms:Decrypt): GetObject of cdkd/A/us-east-1/state.json: ";
+        assert!(denied.message.starts_with(said), "{denied}");
+        let busy = refused([answer(200, PAGE)].into_iter().chain((0..3).map(|_| answer(503, BUSY))).collect()).await;
+        assert_eq!(busy.ending, Ending::Error);
+        assert!(busy.message.contains("(try again): GetObject of cdkd/A/us-east-1/state.json: "), "{busy}");
         // Gone since it was listed.
         let gone = answer(404, "<Error><Code>NoSuchKey</Code></Error>");
         let found = find_consumers(&s3(vec![answer(200, PAGE), gone]), &key()).await.unwrap();

@@ -185,6 +185,7 @@ pub(super) fn run() -> Run {
         region: String::new(),
         target: None,
         dry_run: false,
+        expected_last_modified: None,
         options: Default::default(),
     }
 }

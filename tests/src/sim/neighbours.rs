@@ -114,6 +114,7 @@ fn identity(sim: &Sim, owner: &str) -> Run {
         region: shape.region.clone(),
         target: None,
         dry_run: false,
+        expected_last_modified: None,
         options: Options::default(),
     }
 }

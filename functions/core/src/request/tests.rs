@@ -24,7 +24,7 @@ fn the_smallest_request_is_valid_and_allows_nothing_beyond() {
     let request = Request::parse(EXAMPLE).unwrap();
     assert_eq!((request.stack.as_str(), request.region.as_deref(), request.dry_run), ("OrdersApi", Some("us-west-2"), false));
     assert_eq!((request.bucket, request.prefix, request.target), (None, None, None));
-    assert_eq!(request.options, Options::default());
+    assert_eq!((request.options, request.expected_last_modified), (Options::default(), None));
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn every_field_is_read() {
         r#"{"stack": "A~B1", "region": "us-gov-west-1", "confirm": "A~B1", "dryRun": false, "bucket": "my.bucket-1", "prefix": "",
             "target": {"roleArn": "arn:aws-cn:iam::123456789012:role/teams/ebb-target", "externalId": "a/b"},
             "removeProtection": true, "deleteData": true, "skipGuarded": true, "skipFinalSnapshot": true,
-            "allowNestedChild": true, "purgeEvents": true, "lockWait": 86400,
+            "allowNestedChild": true, "purgeEvents": true, "lockWait": 86400, "expectedLastModified": 1786786212123,
             "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID": "arn:aws:states:us-east-1:123456789012:execution:sweep:1"}"#,
     )
     .unwrap();
@@ -51,6 +51,7 @@ fn every_field_is_read() {
             lock_wait: 86_400
         }
     );
+    assert_eq!(request.expected_last_modified, Some(1_786_786_212_123));
     assert!(!format!("{request:?}").contains("a/b"), "Debug shows no external id");
 }
 
@@ -89,6 +90,7 @@ fn an_unknown_field_is_named_with_the_nearest_known_one() {
         ("removeProtecton", "removeProtection"),
         ("skipSnapshot", "skipFinalSnapshot"),
         ("lockwait", "lockWait"),
+        ("expectedLastModifed", "expectedLastModified"),
         ("regions", "region"),
     ] {
         let message = refusal(&with(field, json!(true)));
@@ -111,6 +113,12 @@ fn a_wrong_type_names_the_field_and_what_it_must_be() {
         ("dryRun", json!("true"), "`dryRun` is a string; it must be true or false, without quotes"),
         ("deleteData", json!(1), "`deleteData` is a number; it must be true or false, without quotes"),
         ("lockWait", json!("60"), "`lockWait` is a string; it must be a whole number of seconds from 0 to 86400, without quotes"),
+        (
+            "expectedLastModified",
+            json!("2026-08-15"),
+            "`expectedLastModified` is a string; it must be a whole number of milliseconds since 1970 from 0 to 9007199254740991, \
+             without quotes",
+        ),
         ("target", json!("arn"), "`target` must be an object: {\"roleArn\": \"arn:aws:iam::123456789012:role/ebb-target\"}"),
         ("target", json!({"roleArn": {}}), "`target.roleArn` is an object; it must be a string"),
         ("target", json!({}), "`target.roleArn` is missing"),
@@ -168,6 +176,9 @@ fn values_that_would_become_wrong_keys_are_refused_and_not_echoed() {
     );
     for wait in [json!(-1), json!(1.5), json!(86_401), json!(1e30)] {
         assert!(refusal(&with("lockWait", wait)).starts_with("`lockWait` must be"));
+    }
+    for written in [json!(-1), json!(1.5), json!(9_007_199_254_740_992u64), json!(1e30)] {
+        assert!(refusal(&with("expectedLastModified", written)).starts_with("`expectedLastModified` must be"));
     }
 }
 

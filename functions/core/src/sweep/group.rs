@@ -9,6 +9,7 @@ use super::payload::{Item, StackResult};
 use super::request::teardown;
 use super::select::Selection;
 use super::{RECORD_VERSION, Sweep};
+use crate::run::deployed_again;
 use crate::{Ending, Millis, Refusal, text};
 
 /// So many teardowns are started by one wave: as many as the state machine runs at once, for one that waited there could be
@@ -156,21 +157,20 @@ impl Group {
             n: row.n,
             step: self.step,
             name: execution_name(sweep, place, row),
-            request: teardown(sweep, place, &row.stack, &row.region),
+            request: teardown(sweep, place, row),
         };
         running.map(item).collect()
     }
 }
 
 impl Row {
-    /// Refuses a stack when `state`, one of its tree's, is not the one that it was chosen by: what was judged of it (age, due
-    /// date) is not true any more. A teardown writes the states of its own tree only, so no other stack of the sweep did it.
+    /// Refuses a stack when `state`, one of its tree's, is not the one that it was chosen by. A teardown writes the states of
+    /// its own tree only, so no other stack of the sweep did it.
     pub fn unchanged(&self, state: &str, last_modified: Option<Millis>) -> Result<(), Refusal> {
         if self.written.get(state).is_some_and(|then| *then == last_modified) {
             return Ok(());
         }
-        let at = last_modified.map_or_else(String::new, |at| format!(": its state was written at {}", text::iso(at)));
-        Err(Refusal::new(Ending::Refused, format!("it was deployed again after it was chosen{at}")))
+        Err(deployed_again(last_modified))
     }
 
     fn is_gone(&self) -> bool {

@@ -4,6 +4,7 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::group::Row;
 use super::{Place, Select};
 use crate::request::fields::{Fields, invalid, known, members_of};
 use crate::request::{account_of_role, is_account, is_region, is_stack_name, options, place, role, target};
@@ -244,14 +245,18 @@ pub(super) fn glob_set(globs: &[String]) -> GlobSet {
     set.build().unwrap_or_else(|_| GlobSet::empty())
 }
 
-/// What the teardown machine is started with for a stack of a sweep.
-pub(super) fn teardown(sweep: &super::Sweep, place: usize, stack: &str, region: &str) -> Value {
-    let mut request =
-        serde_json::json!({"stack": stack, "region": region, "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID": sweep.execution});
+/// What the teardown machine is started with for a stack of a sweep: it can wait for a lock, whose holder may deploy.
+pub(super) fn teardown(sweep: &super::Sweep, place: usize, row: &Row) -> Value {
+    let mut request = serde_json::json!({
+        "stack": row.stack, "region": row.region, "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID": sweep.execution,
+    });
     if sweep.dry_run {
         request["dryRun"] = true.into();
     } else {
-        request["confirm"] = stack.into();
+        request["confirm"] = row.stack.as_str().into();
+    }
+    if let Some(written) = row.written.get(&row.stack).copied().flatten() {
+        request["expectedLastModified"] = written.into();
     }
     if let Some(place) = sweep.places.get(place) {
         request["prefix"] = place.prefix.as_str().into();

@@ -14,7 +14,7 @@ use super::request::glob_set;
 use super::{RECORD_VERSION, Select, Sweep};
 use crate::request::{is_region, is_stack_name};
 use crate::state::{Import, Layout, StateDoc, imports_of};
-use crate::{Ending, Millis, Refusal, text};
+use crate::{Ending, Millis, Refusal, importers, text};
 
 /// A state as the listing found it.
 #[derive(Clone, Debug)]
@@ -25,8 +25,8 @@ pub struct Seen {
     pub region: Option<String>,
     /// What its state says, or why it cannot be read.
     pub facts: Result<Facts, Refusal>,
-    /// The stacks that it reads values of; `None` when not even that can be read.
-    pub reads: Option<BTreeSet<Read>>,
+    /// What it reads of other stacks.
+    pub reads: Reads,
 }
 
 /// What a selection needs to know of a state. No property values but a due date.
@@ -38,6 +38,29 @@ pub struct Facts {
     pub last_modified: Option<Millis>,
     /// The due date that the asked tag carries.
     pub due: Due,
+    /// Whether it has outputs: others may import from it.
+    pub exports: bool,
+}
+
+/// What states read of other stacks, as far as it is known.
+#[derive(Clone, Debug, Default)]
+pub struct Reads {
+    /// What is known.
+    pub known: BTreeSet<Read>,
+    /// Why the bucket did not give one of the states out: it may import from anybody.
+    pub withheld: Option<Refusal>,
+    /// One of the states was given out and does not say what it imports; cdkd passes it over.
+    pub odd: bool,
+}
+
+impl Reads {
+    fn and(self, other: Reads) -> Reads {
+        Reads {
+            known: self.known.into_iter().chain(other.known).collect(),
+            withheld: self.withheld.or(other.withheld),
+            odd: self.odd || other.odd,
+        }
+    }
 }
 
 /// A read of another stack's value.
@@ -93,14 +116,19 @@ impl Seen {
     /// still tells whom it imports from.
     pub fn of(stack: String, region: Option<String>, body: &[u8], layout: Layout, due_tag: Option<&str>) -> Seen {
         let doc = StateDoc::parse(body, layout);
+        let known = |known| Reads { known, ..Reads::default() };
         let reads = match &doc {
-            Ok(doc) => Some(Read::all(doc.imports(), true).chain(Read::all(doc.output_reads(), false)).collect()),
-            Err(_) => imports_of(body).ok().map(|imports| Read::all(imports, true).collect()),
+            Ok(doc) => known(Read::all(doc.imports(), true).chain(Read::all(doc.output_reads(), false)).collect()),
+            Err(_) => match imports_of(body) {
+                Ok(imports) => known(Read::all(imports, true).collect()),
+                Err(_) => Reads { odd: true, ..Reads::default() },
+            },
         };
         let facts = doc.map(|doc| Facts {
             nested: doc.parent().is_some(),
             last_modified: doc.last_modified(),
             due: due_tag.map_or(Due::Untagged, |tag| Due::of(&doc, tag)),
+            exports: !doc.output_names().is_empty(),
         });
         Seen { stack, region, facts, reads }
     }
@@ -111,7 +139,7 @@ impl Seen {
 
     /// A state that the bucket did not give out.
     pub fn unread(stack: String, region: Option<String>, why: Refusal) -> Seen {
-        Seen { stack, region, facts: Err(why), reads: None }
+        Seen { stack, region, facts: Err(why.clone()), reads: Reads { withheld: Some(why), ..Reads::default() } }
     }
 }
 
@@ -130,8 +158,8 @@ pub struct Tree {
     pub region: String,
     /// What the tree's states say together, or why the root's cannot be read.
     pub facts: Result<Facts, Refusal>,
-    /// The stacks that any of them reads values of; `None` when one cannot be read.
-    pub reads: Option<BTreeSet<Read>>,
+    /// What they read of other stacks.
+    pub reads: Reads,
     /// When each of them was last written, by stack; `None` when it does not say so or cannot be read.
     pub written: BTreeMap<String, Option<Millis>>,
 }
@@ -252,14 +280,12 @@ pub fn trees(seen: Vec<Seen>) -> Vec<Tree> {
     for (root, child) in children {
         let Some(tree) = trees.get_mut(&root) else { continue };
         tree.written.insert(child.stack.clone(), child.last_modified());
-        tree.reads = match (tree.reads.take(), child.reads) {
-            (Some(tree), Some(child)) => Some(tree.into_iter().chain(child).collect()),
-            _ => None,
-        };
+        tree.reads = std::mem::take(&mut tree.reads).and(child.reads);
         // A child that cannot be read fails its row, not the tree.
         if let (Ok(tree), Ok(child)) = (&mut tree.facts, child.facts) {
             tree.last_modified = tree.last_modified.max(child.last_modified);
             tree.due = tree.due.and(child.due);
+            tree.exports |= child.exports;
         }
     }
     trees.into_values().collect()
@@ -279,7 +305,7 @@ pub fn pick(trees: &[Tree], select: &Select, now: Millis) -> (Vec<usize>, Vec<Le
     }
     for stack in select.stacks.iter().filter(|stack| !trees.iter().any(|tree| tree.stack == **stack)) {
         let (region, facts, written) = (String::new(), Ok(Facts::default()), BTreeMap::new());
-        let tree = Tree { stack: stack.clone(), region, facts, reads: None, written };
+        let tree = Tree { stack: stack.clone(), region, facts, reads: Reads::default(), written };
         left.push(Left::new(&tree, Ending::StackNotFound.name(), Ending::StackNotFound.meaning()));
     }
     (picked, left)
@@ -302,6 +328,9 @@ fn judge(tree: &Tree, select: &Select, named: bool, excluded: bool, now: Millis)
         return why(Why::OtherRegion, "`regions` does not list its region");
     }
     let facts = tree.facts.as_ref().map_err(|refusal| Left::refused(tree, refusal))?;
+    if let Some(why) = &tree.reads.withheld {
+        return Err(Left::refused(tree, why));
+    }
     if facts.nested || tree.stack.contains('~') {
         let refusal = Refusal::new(Ending::NestedChild, "it is nested in another stack, whose own state is not there");
         return Err(Left::refused(tree, &refusal));
@@ -352,6 +381,14 @@ pub fn settle(
         for n in circle {
             forecasts.remove(&n);
             let refusal = Refusal::new(Ending::CircularDependency, format!("these import from one another: {shown}"));
+            left.push(Left::refused(&trees[n], &refusal));
+        }
+    }
+    // Who was not given out may import from anybody who has something to give.
+    if let Some(refusal) = withheld(trees) {
+        let may_be_read = |n: &usize| trees[*n].facts.as_ref().is_ok_and(|facts| facts.exports);
+        for n in forecasts.keys().copied().filter(may_be_read).collect::<Vec<usize>>() {
+            forecasts.remove(&n);
             left.push(Left::refused(&trees[n], &refusal));
         }
     }
@@ -417,7 +454,7 @@ fn edges(trees: &[Tree]) -> Vec<(Edge, bool)> {
         trees.iter().enumerate().map(|(n, tree)| ((tree.stack.as_str(), normal(&tree.region)), n)).collect();
     let mut strongest: BTreeMap<Edge, bool> = BTreeMap::new();
     for (reader, tree) in trees.iter().enumerate() {
-        for read in tree.reads.iter().flatten() {
+        for read in &tree.reads.known {
             let named = |stack: &str| by_name.get(&(stack, read.region.clone())).copied();
             // A value of a nested stack is a value of its tree.
             let Some(source) = named(&read.stack).or_else(|| named(root_of(&read.stack))) else { continue };
@@ -433,9 +470,21 @@ fn among(edges: &[Edge], nodes: &BTreeMap<usize, Forecast>) -> Vec<Edge> {
     edges.iter().copied().filter(|(a, b)| nodes.contains_key(a) && nodes.contains_key(b)).collect()
 }
 
-/// States that could not be read may import from anybody.
+/// The refusal of those that may be imported from by a stack that the bucket did not give out.
+fn withheld(trees: &[Tree]) -> Option<Refusal> {
+    let mut withheld = trees.iter().filter_map(|tree| Some((tree, tree.reads.withheld.as_ref()?)));
+    let (tree, why) = withheld.next()?;
+    let region = if tree.region.is_empty() { "a region that it does not tell" } else { &tree.region };
+    let more = match withheld.count() {
+        0 => String::new(),
+        more => format!(" or one of {more} more"),
+    };
+    Some(importers::not_known(&format!("{} in {region}{more} imports from it", tree.stack), why))
+}
+
+/// Stacks that stay and do not say what they import.
 fn unreadable(trees: &[Tree], chosen: &BTreeMap<usize, Forecast>) -> Vec<String> {
-    let unread = trees.iter().enumerate().filter(|(n, tree)| tree.reads.is_none() && !chosen.contains_key(n));
+    let unread = trees.iter().enumerate().filter(|(n, tree)| tree.reads.odd && !chosen.contains_key(n));
     let says = |tree: &Tree| {
         format!(
             "{} in {} could not be read, so what it imports is not known",

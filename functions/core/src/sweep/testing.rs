@@ -20,12 +20,13 @@ pub(super) struct Stack {
     pub(super) name: String,
     pub(super) region: &'static str,
     body: Value,
+    withheld: Option<Refusal>,
 }
 
 pub(super) fn stack(name: &str) -> Stack {
     let rows = json!({"Queue": {"physicalId": "q", "resourceType": "AWS::SQS::Queue", "properties": {}, "dependencies": []}});
     let body = json!({"version": 9, "stackName": name, "region": REGION, "resources": rows, "outputs": {}, "lastModified": NOW - 100 * HOUR});
-    Stack { name: name.to_owned(), region: REGION, body }
+    Stack { name: name.to_owned(), region: REGION, body, withheld: None }
 }
 
 impl Stack {
@@ -43,6 +44,18 @@ impl Stack {
         let reads: Vec<Value> =
             from.iter().map(|source| json!({"sourceStack": source, "sourceRegion": " US-East-1", name: "Value"})).collect();
         self.with(field, json!(reads))
+    }
+
+    /// With something that others may import.
+    pub(super) fn exports(self) -> Stack {
+        self.with("outputs", json!({"Value": "v"}))
+    }
+
+    /// Not given out by the bucket.
+    pub(super) fn withheld(mut self, ending: Ending) -> Stack {
+        let key = format!("cdkd/{}/{}/state.json", self.name, self.region);
+        self.withheld = Some(Refusal::new(ending, format!("GetObject of {key}: no")));
+        self
     }
 
     /// With a member of the state.
@@ -83,15 +96,20 @@ pub(super) fn begun(mut group: Group, dry_run: bool, look: impl Fn(&str) -> Resu
 pub(super) fn deployed_again(stacks: &[&str]) -> impl Fn(&str) -> Result<(), Refusal> + use<> {
     let again: BTreeSet<String> = stacks.iter().map(|stack| (*stack).to_owned()).collect();
     move |stack| match again.contains(stack) {
-        true => Err(Refusal::new(Ending::Refused, "it was deployed again after it was chosen")),
+        true => Err(crate::run::deployed_again(None)),
         false => Ok(()),
     }
 }
 
 /// The trees of a fleet.
 pub(super) fn fleet(stacks: &[Stack], due_tag: Option<&str>) -> Vec<Tree> {
-    let seen =
-        |s: &Stack| Seen::of(s.name.clone(), Some(s.region.into()), s.body.to_string().as_bytes(), Layout::Regional, due_tag);
+    let seen = |s: &Stack| {
+        let (stack, region) = (s.name.clone(), Some(s.region.to_owned()));
+        match &s.withheld {
+            Some(why) => Seen::unread(stack, region, why.clone()),
+            None => Seen::of(stack, region, s.body.to_string().as_bytes(), Layout::Regional, due_tag),
+        }
+    };
     trees(stacks.iter().map(seen).collect())
 }
 

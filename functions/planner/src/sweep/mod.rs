@@ -37,6 +37,7 @@ fn run_of(sweep: &Sweep, place: &Place, found: &Found, stack: &str, region: &str
         region: region.to_owned(),
         target: place.target.clone(),
         dry_run: true,
+        expected_last_modified: None,
         options: sweep.options.clone(),
     }
 }

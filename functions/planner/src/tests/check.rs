@@ -235,6 +235,62 @@ async fn imports_that_cannot_be_looked_for_refuse() {
     }
 }
 
+// A state that the bucket does not give out may import: refused before anything is locked, and what to mend is said.
+#[tokio::test(start_paused = true)]
+async fn an_importer_that_is_not_given_out_refuses() {
+    let billing = "cdkd/Billing/us-east-1/state.json";
+    for (kind, ending, mend) in [
+        (BucketErrorKind::Denied, Ending::AccessDenied, "grant s3:GetObject on it and, for SSE-KMS, kms:Decrypt"),
+        (BucketErrorKind::Unavailable, Ending::Error, "try again"),
+        (BucketErrorKind::Unknown, Ending::Error, "try again"),
+    ] {
+        for request in [teardown("SharedBus", "us-east-1"), json!({"stack": "SharedBus", "region": "us-east-1", "dryRun": true})]
+        {
+            let bed = Bed::new();
+            bed.put("cdkd/SharedBus/us-east-1/state.json", EXPORTER);
+            bed.put(billing, "{}");
+            bed.fail(format!("GET {billing}"), 1, kind);
+            let message = refused(&bed.check(request).await, ending);
+            let said = format!("whether others import from SharedBus is not known, for a state could not be read ({mend}): ");
+            assert!(message.starts_with(&said) && message.contains(billing), "{message}");
+        }
+    }
+    // Nobody imports from a stack without outputs, so nobody is asked.
+    let bed = Bed::new();
+    bed.put("cdkd/SharedBus/us-east-1/state.json", &edit(EXPORTER, |state| state["outputs"] = json!({})));
+    bed.put(billing, "{}");
+    bed.fail(format!("GET {billing}"), 1, BucketErrorKind::Denied);
+    assert_eq!(bed.check(teardown("SharedBus", "us-east-1")).await.next, CheckNext::Lock);
+}
+
+// A state that was written since the stack was chosen is another deployment's.
+#[tokio::test(start_paused = true)]
+async fn a_fresh_deployment_is_refused() {
+    let written: Value = serde_json::from_str(NETWORK).unwrap();
+    let written = written["lastModified"].as_u64().unwrap();
+    let bed = Bed::new();
+    bed.put(NETWORK_KEY, NETWORK);
+    let expecting = |written: u64, dry: bool| {
+        let mut request = teardown("EdgeNetwork", "us-east-1");
+        request["dryRun"] = dry.into();
+        request["expectedLastModified"] = written.into();
+        request
+    };
+    let answer = bed.check(expecting(written, false)).await;
+    assert_eq!((answer.next, answer.run.unwrap().expected_last_modified), (CheckNext::Lock, Some(written)));
+    for dry in [false, true] {
+        for other in [written - 1, written + 1, 0] {
+            let message = refused(&bed.check(expecting(other, dry)).await, Ending::Refused);
+            assert!(
+                message.starts_with("the stack was deployed again after it was chosen: its state was written at 20"),
+                "{message}"
+            );
+        }
+    }
+    bed.put(NETWORK_KEY, &edit(NETWORK, |state| state["lastModified"] = "yesterday".into()));
+    refused(&bed.check(expecting(written, false)).await, Ending::Refused);
+}
+
 // 403 on read: access error, never "no state".
 #[tokio::test(start_paused = true)]
 async fn a_denied_read_is_not_a_missing_stack() {

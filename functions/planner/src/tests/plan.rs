@@ -229,6 +229,75 @@ async fn the_first_plan_refuses_again_under_the_lock() {
     }
 }
 
+// While the run waited for the lock its holder deployed: nothing is deleted, and the refusal is the run's record.
+#[tokio::test(start_paused = true)]
+async fn a_stack_that_was_deployed_while_its_lock_was_waited_for_is_refused() {
+    let written: Value = serde_json::from_str(NETWORK).unwrap();
+    let written = written["lastModified"].as_u64();
+    for (fresh, dry_run) in [(true, false), (true, true), (false, false)] {
+        let (bed, mut run) = network();
+        run.dry_run = dry_run;
+        run.expected_last_modified = written;
+        let state = if fresh { edit(NETWORK, |state| state["lastModified"] = T.into()) } else { NETWORK.to_owned() };
+        bed.put(&run.key().state(), &state);
+        let mut drive = Drive::of(&bed, run.clone());
+        let answer = drive.plan().await;
+        if fresh {
+            assert_eq!((answer.next, answer.error.as_deref()), (PlanNext::Finish, Some("Refused")));
+            assert_eq!(bed.record(&run).refusal, Some(ebb_core::run::deployed_again(Some(T))));
+            assert!(bed.record(&run).resources.is_empty());
+            assert_eq!(bed.object(&run.key().state()), Some(state));
+            continue;
+        }
+        // What this run writes itself is no deployment.
+        bed.pass(1500).await;
+        drive.all(Outcome::Deleted, &[]);
+        assert_eq!(drive.plan().await.next, PlanNext::Wave);
+        let trimmed: Value = serde_json::from_str(&bed.object(&run.key().state()).unwrap()).unwrap();
+        assert_ne!(trimmed["lastModified"].as_u64(), written);
+        drive.all(Outcome::Deleted, &[]);
+        assert_eq!(drive.plan().await.next, PlanNext::Wave);
+    }
+}
+
+// An importer's state that the bucket stopped giving out after the check: asked again while it is busy, refused when denied.
+#[tokio::test(start_paused = true)]
+async fn an_importer_that_is_not_given_out_under_the_lock_refuses() {
+    let billing = "cdkd/Billing/us-east-1/state.json";
+    let bed = Bed::new();
+    let run = run("SharedBus", "us-east-1", FAST());
+    bed.put(&run.key().state(), EXPORTER);
+    bed.put(billing, "{}");
+    bed.put_lock(&run.key(), &run, None);
+    let mut drive = Drive::of(&bed, run.clone());
+    bed.fail(format!("GET {billing}"), 1, BucketErrorKind::Unavailable);
+    let answer = drive.plan().await;
+    assert_eq!((answer.next, answer.step, answer.seconds), (PlanNext::Wait, 0, Some(15)));
+    bed.fail(format!("GET {billing}"), 1, BucketErrorKind::Denied);
+    let answer = drive.plan().await;
+    assert_eq!((answer.next, answer.error.as_deref()), (PlanNext::Finish, Some("AccessDenied")));
+    assert!(bed.record(&run).refusal.unwrap().message.contains(billing));
+    assert_eq!(bed.object(&run.key().state()).as_deref(), Some(EXPORTER));
+}
+
+// A state that says nothing of its imports is passed over as cdkd does it, and people are told before anything else.
+#[tokio::test(start_paused = true)]
+async fn an_importer_that_cannot_be_understood_is_a_warning_of_the_run() {
+    let bed = Bed::new();
+    let run = run("SharedBus", "us-east-1", FAST());
+    let state = edit(EXPORTER, |state| {
+        let rows = state["resources"].as_object_mut().unwrap();
+        rows.values_mut().next().unwrap()["dependencies"] = json!(["NotThere"]);
+    });
+    bed.put(&run.key().state(), &state);
+    bed.put("cdkd/Billing/us-east-1/state.json", "{");
+    bed.put_lock(&run.key(), &run, None);
+    assert_eq!(Drive::of(&bed, run.clone()).plan().await.next, PlanNext::Wave);
+    let warnings = bed.record(&run).warnings;
+    let said = "cdkd/Billing/us-east-1/state.json could not be read, so whether it imports is not known: it is not JSON";
+    assert_eq!((warnings.len(), warnings[0].as_str()), (2, said), "{warnings:?}");
+}
+
 // Gone between the check and the lock.
 #[tokio::test(start_paused = true)]
 async fn a_state_that_went_away_leaves_nothing_to_do() {

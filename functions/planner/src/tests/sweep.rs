@@ -170,6 +170,43 @@ async fn a_bad_request_a_pause_and_a_foreign_role_are_refused_before_anything_is
     }
 }
 
+/// A state that the bucket does not give out may import from whoever has outputs: those stay; the others are swept.
+#[tokio::test(start_paused = true)]
+async fn an_importer_that_is_not_given_out_holds_what_has_outputs() {
+    for (times, kind, code) in [(1, BucketErrorKind::Denied, "AccessDenied"), (4, BucketErrorKind::Unavailable, "Error")] {
+        for names in ["*", "S*"] {
+            let (bed, exporter, importer) = pair(&[]);
+            bed.put(
+                &key("Silent"),
+                &edit(EXPORTER, |state| {
+                    state["stackName"] = "Silent".into();
+                    state["outputs"] = json!({});
+                }),
+            );
+            bed.fail(format!("GET {}", key(&importer)), times, kind);
+            let sweep = read(&bed, request(json!({"names": [names]}))).await.sweep.unwrap();
+            assert_eq!(select(&bed, &sweep, 0).await.chosen, 1);
+            let selection: Value = serde_json::from_str(&bed.object(&sweep.selection_key(0)).unwrap()).unwrap();
+            assert_eq!(selection["chosen"][0]["stack"], "Silent");
+            let held = selection["left"].as_array().unwrap().iter().find(|left| left["stack"] == exporter.as_str()).unwrap();
+            let said = format!("whether {importer} in us-east-1 imports from it is not known");
+            assert!(held["code"] == code && held["reason"].as_str().unwrap().starts_with(&said), "{held}");
+            assert!(held["reason"].as_str().unwrap().contains(&key(&importer)), "{held}");
+        }
+    }
+    // One that was given out and is none holds nobody (cdkd), and is told of.
+    let (bed, exporter, importer) = pair(&[]);
+    bed.put(&key(&importer), "{");
+    let sweep = read(&bed, request(json!({"names": ["*"]}))).await.sweep.unwrap();
+    select(&bed, &sweep, 0).await;
+    let selection: Value = serde_json::from_str(&bed.object(&sweep.selection_key(0)).unwrap()).unwrap();
+    assert_eq!(selection["chosen"][0]["stack"], exporter.as_str());
+    assert_eq!(
+        selection["warnings"],
+        json!([format!("{importer} in us-east-1 could not be read, so what it imports is not known")])
+    );
+}
+
 /// A rail that no request overrides: the selection is there to be read, and nothing is started.
 #[tokio::test(start_paused = true)]
 async fn too_many_stacks_are_refused_with_the_place_of_the_selection() {
@@ -218,7 +255,7 @@ async fn told(bed: &Bed, sweep: &Sweep, selected: &[Selected]) -> Vec<(String, S
     rows.map(|row| (text(row, "stack"), text(row, "result"), text(row, "message"))).collect()
 }
 
-const AGAIN: &str = "it was deployed again after it was chosen: its state was written at 2025-12-06T05:46:40.000Z";
+const AGAIN: &str = "the stack was deployed again after it was chosen: its state was written at 2025-12-06T05:46:40.000Z";
 
 #[tokio::test(start_paused = true)]
 async fn a_stack_that_was_deployed_again_while_it_waited_for_its_readers_is_not_torn_down() {

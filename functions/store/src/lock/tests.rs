@@ -29,6 +29,7 @@ fn run(execution: &str) -> Run {
         region: "us-west-2".into(),
         target: None,
         dry_run: false,
+        expected_last_modified: None,
         options: Options::default(),
     }
 }

@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
+use serde_json::Value;
 
 use super::*;
 use crate::sweep::testing::{NOW, Stack, begun, deployed_again, everything, selection, stack, sweep};
@@ -133,7 +134,7 @@ fn a_stack_that_was_deployed_again_is_refused_and_holds_what_it_reads_and_nothin
     let web = row(&groups, "Web");
     let result = web.result.as_ref().unwrap();
     assert_eq!((web.status, result.result, result.step), (Status::Ended, Ending::Refused, 1));
-    assert_eq!(result.message.as_deref(), Some("it was deployed again after it was chosen"));
+    assert_eq!(result.message.as_deref(), Some("the stack was deployed again after it was chosen"));
     for held in ["Db", "Net"] {
         let row = row(&groups, held);
         assert_eq!((row.status, row.held_by.as_deref()), (Status::Held, Some("Web in us-east-1")));
@@ -179,8 +180,22 @@ fn every_state_of_a_tree_has_to_be_the_one_that_it_was_chosen_by() {
     for (state, now) in [("Web", Some(7)), ("Web", Some(4)), ("Web", None), ("Web~Nested", Some(8)), ("Web~Other", None)] {
         assert_eq!(row.unchanged(state, now).unwrap_err().ending, Ending::Refused, "{state} {now:?}");
     }
-    let refusal = row.unchanged("Web", Some(NOW)).unwrap_err();
-    assert_eq!(refusal.message, "it was deployed again after it was chosen: its state was written at 2026-08-15T09:30:12.123Z");
+    assert_eq!(row.unchanged("Web", Some(NOW)), Err(crate::run::deployed_again(Some(NOW))));
+}
+
+/// The teardown compares once more under the lock, for which it may have waited.
+#[test]
+fn a_teardown_is_told_when_the_state_that_it_was_chosen_by_was_written() {
+    let stacks = [stack("Web").with("lastModified", 5.into()), stack("Old").with("lastModified", "long ago".into())];
+    let selection = selection(&stacks, &everything());
+    let told: Vec<(String, Value)> = (0..selection.groups())
+        .flat_map(|n| {
+            begun(Group::begin(&selection, n).advance(&[], false), false, deployed_again(&[]))
+                .items(&sweep(everything(), false), 0)
+        })
+        .map(|item| (item.request["stack"].as_str().unwrap().to_owned(), item.request["expectedLastModified"].clone()))
+        .collect();
+    assert_eq!(told, [("Old".into(), Value::Null), ("Web".into(), 5.into())]);
 }
 
 /// Names of executions are unique in an account for 90 days, at most 80 characters long, and plain.

@@ -2,7 +2,8 @@ use serde_json::json;
 
 use super::*;
 use crate::Ending;
-use crate::sweep::testing::{everything, sweep};
+use crate::sweep::group::Group;
+use crate::sweep::testing::{everything, selection, stack, sweep};
 
 fn parse(input: &Value) -> Result<SweepRequest, Refusal> {
     SweepRequest::parse(&input.to_string(), "cdkd")
@@ -186,21 +187,24 @@ fn a_stack_is_torn_down_by_a_plain_request() {
     let mut sweep = sweep(everything(), false);
     sweep.options.lock_wait = 30;
     sweep.options.delete_data = true;
-    let request = teardown(&sweep, 0, "Orders", "us-west-2");
+    let mut row = Group::begin(&selection(&[stack("Orders").in_region("us-west-2")], &everything()), 0).stacks.remove(0);
+    row.written = [("Orders".to_owned(), Some(1_786_786_212_123)), ("Orders~Nested".to_owned(), Some(7))].into();
+    let request = teardown(&sweep, 0, &row);
     assert_eq!(
         request,
         json!({
             "stack": "Orders", "region": "us-west-2", "confirm": "Orders", "bucket": "states", "prefix": "cdkd", "deleteData": true,
-            "lockWait": 30, "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID": sweep.execution,
+            "lockWait": 30, "expectedLastModified": 1_786_786_212_123u64, "AWS_STEP_FUNCTIONS_STARTED_BY_EXECUTION_ID": sweep.execution,
         })
     );
     let read = crate::Request::parse(&request.to_string()).unwrap();
-    assert_eq!(read.options, sweep.options);
+    assert_eq!((&read.options, read.expected_last_modified), (&sweep.options, Some(1_786_786_212_123)));
 
     sweep.dry_run = true;
     sweep.places[0].target =
         Some(crate::Target { role_arn: "arn:aws:iam::210987654321:role/t".into(), external_id: Some("ab".into()) });
-    let read = crate::Request::parse(&teardown(&sweep, 0, "Orders", "us-west-2").to_string()).unwrap();
-    assert!(read.dry_run);
+    row.written = [("Orders".to_owned(), None)].into();
+    let read = crate::Request::parse(&teardown(&sweep, 0, &row).to_string()).unwrap();
+    assert_eq!((read.dry_run, read.expected_last_modified), (true, None));
     assert_eq!(read.target, sweep.places[0].target);
 }

@@ -154,6 +154,47 @@ fn a_broken_state_still_holds_what_it_imports_from() {
     assert_eq!(found.warnings, ["New in us-east-1 could not be read, so what it imports is not known"]);
 }
 
+/// Nobody knows what a stack imports whose state the bucket did not give out: whatever has outputs stays, and what that
+/// imports from. Who has none cannot be imported from.
+#[test]
+fn a_state_that_is_not_given_out_holds_whoever_has_outputs() {
+    for ending in [Ending::AccessDenied, Ending::Error] {
+        let unread = stack("Prod-web").withheld(ending);
+        let nested = [stack("Prod-web"), stack("Prod-web~Api").withheld(ending)];
+        for prod in [vec![unread], nested.into()] {
+            for named in [vec!["*"], vec!["Net", "Db", "Log", "Job"]] {
+                let others = [stack("Net").exports().imports(&["Db"]), stack("Db"), stack("Log").exports(), stack("Job")];
+                let stacks: Vec<_> = others.into_iter().chain(prod.clone()).collect();
+                let found = selection(&stacks, &select(&named));
+                assert_eq!(chosen(&found), ["Job"]);
+                let of_prod = if named == ["*"] { ending.name() } else { "NotNamed" };
+                let held = ending.name();
+                assert_eq!(left(&found), [("Db", "ActiveImports"), ("Log", held), ("Net", held), ("Prod-web", of_prod)]);
+                let reason = &found.left[1].reason;
+                assert!(
+                    reason.starts_with("whether Prod-web in us-east-1 imports from it is not known, for a state"),
+                    "{reason}"
+                );
+                assert!(reason.contains("GetObject of cdkd/Prod-web"), "{reason}");
+            }
+        }
+    }
+    let two = [stack("A").withheld(Ending::Error), stack("B").withheld(Ending::Error), stack("Net").exports()];
+    let found = selection(&two, &select(&["Net"]));
+    assert!(found.left[2].reason.starts_with("whether A in us-east-1 or one of 1 more imports from it"), "{:?}", found.left[2]);
+}
+
+/// What is not given out hides no import that another state of the tree tells of.
+#[test]
+fn a_tree_tells_what_can_be_read_of_it() {
+    let odd = || stack("Web~Odd").with("version", json!(99)).with("parentStack", json!("Web"));
+    let found = selection(&[stack("Net").exports(), stack("Web").imports(&["Net"]), odd()], &everything());
+    assert_eq!((chosen(&found), found.warnings.len()), (vec!["Web", "Net"], 0));
+    let found = selection(&[stack("Net").exports(), stack("Web").imports(&["Net"]), odd()], &select(&["Net"]));
+    assert_eq!((chosen(&found), left(&found)[0]), (vec![], ("Net", "ActiveImports")));
+    assert_eq!(found.warnings, ["Web in us-east-1 could not be read, so what it imports is not known"]);
+}
+
 /// Imports in a circle refuse each other for ever; weak reads in one only stop ordering.
 #[test]
 fn circles_are_named() {
