@@ -4,7 +4,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::text;
 
@@ -153,16 +153,16 @@ impl Refusal {
         Refusal { ending, message: text::display(message.as_ref()) }
     }
 
-    /// The Cause of the failed execution: JSON text that says what happened and what to do.
-    pub fn cause(&self, run_id: Option<&str>) -> String {
-        json!({
-            "result": self.ending.name(),
-            "exitClass": self.ending.exit_class(),
-            "runId": run_id,
-            "message": self.message,
-            "todo": self.ending.todo(),
-        })
-        .to_string()
+    /// The Cause of the failed execution: JSON text that says what happened and what to do. `whose` are the members that
+    /// say of what, a run's ([`crate::run::told`]) or a sweep's.
+    pub fn cause(&self, whose: Value) -> String {
+        let mut cause = json!({"result": self.ending.name(), "exitClass": self.ending.exit_class()});
+        if let (Some(members), Value::Object(whose)) = (cause.as_object_mut(), whose) {
+            members.extend(whose);
+        }
+        cause["message"] = self.message.as_str().into();
+        cause["todo"] = self.ending.todo().into();
+        cause.to_string()
     }
 }
 

@@ -1,6 +1,7 @@
 //! A run: one teardown of one stack, as Check derives it from its execution and the machines pass it on.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::keys::StackKey;
@@ -75,6 +76,14 @@ impl Run {
     /// Where the stack's objects are.
     pub fn key(&self) -> StackKey {
         StackKey::new(&self.prefix, &self.stack, &self.region)
+    }
+}
+
+/// What outputs and Causes say of a run: its id, stack, region and account. A request that led to no run has a null id.
+pub fn told(run: Option<&Run>) -> Value {
+    match run {
+        Some(run) => json!({"runId": run.run_id, "stack": run.stack, "region": run.region, "account": run.account}),
+        None => json!({"runId": null}),
     }
 }
 
