@@ -76,6 +76,10 @@ pub fn news(finished: &Finished, app: &str) -> Option<News> {
             detail[*name] = value.clone();
         }
     }
+    if is_sweep && ending == Ending::Error && detail.get("sweepId").is_none() {
+        // Where it crashed nobody says it, but what it wrote lies under it.
+        detail["sweepId"] = run_id(&finished.execution, finished.started_at).into();
+    }
     let about = match is_sweep {
         true => subject_of_sweep(&input, &mut detail),
         false => subject_of_teardown(&input, &told, arn.account, &mut detail),

@@ -1,5 +1,6 @@
 //! What the machine is answered: the run's output, and for a failed run the Cause with what happened and what to do.
 
+use ebb_core::ending::TODO_GUARDED;
 use ebb_core::payload::{FinishAnswer, FinishNext};
 use ebb_core::record::{Counts, RunRecord};
 use ebb_core::run::told;
@@ -25,6 +26,9 @@ pub(crate) fn of_record(record: &RunRecord, written: &Written, forecast: Option<
     let mut output = output(&record.run, ending, counts, written, message.unwrap_or(ending.meaning()));
     if ending == Ending::DryRun {
         output["plan"] = plan(record, forecast);
+        if output["plan"]["guarded"].as_array().is_some_and(|guarded| !guarded.is_empty()) && !record.run.options.skip_guarded {
+            output["todo"] = TODO_GUARDED.into();
+        }
     }
     if ending.succeeds() {
         return FinishAnswer { next: FinishNext::Succeed, output, error: None, cause: None };
@@ -156,6 +160,7 @@ mod tests {
         assert!(plan.to_string().len() <= MAX_PLAN);
         assert_eq!((&plan["resources"], &plan["waves"], &plan["longestPathSeconds"]), (&json!(1001), &json!(7), &json!(90)));
         assert_eq!(plan["retained"], json!(["S/Kept"]));
+        assert_eq!(answer.output["todo"], TODO_GUARDED);
         let shown = plan["guarded"].as_array().unwrap().len();
         assert!(shown > 5);
         assert_eq!(plan["more"]["guarded"], json!(1000 - shown));

@@ -117,9 +117,13 @@ fn a_stopped_one_is_told_by_what_becomes_of_it() {
     let run = news(&finished("teardown", "ABORTED", request()), "ebb").unwrap();
     assert_eq!(run.detail["runId"], run_id("arn:aws:states:us-east-1:123456789012:execution:ebb-teardown:x", 1_786_786_212_123));
     assert!(run.text.contains("the execution was stopped; what it had not begun is kept, its keeper settles it"), "{}", run.text);
+    let crash = json!({"result": "Error", "message": "a part of Ebb failed", "crash": {"Error": "States.Timeout"}});
+    let crashed = Finished { cause: Some(crash.to_string()), ..finished("sweep", "FAILED", json!({"name": "old"})) };
+    let id = run_id("arn:aws:states:us-east-1:123456789012:execution:ebb-sweep:x", 1_786_786_212_123);
+    assert_eq!(news(&crashed, "ebb").unwrap().detail["sweepId"], id, "a crash says no id");
     let sweep = news(&finished("sweep", "TIMED_OUT", json!({"name": "old"})), "ebb").unwrap();
     assert_eq!(sweep.subject, "ebb: sweep old: Interrupted");
-    assert_eq!(sweep.detail["sweepId"], run_id("arn:aws:states:us-east-1:123456789012:execution:ebb-sweep:x", 1_786_786_212_123));
+    assert_eq!(sweep.detail["sweepId"], id);
     assert!(sweep.text.contains("the sweep took longer than its state machine allows: it begins no further stack"));
     assert!(sweep.text.contains("What to do: see that none of its teardowns runs on, then sweep again"), "{}", sweep.text);
 }
@@ -186,15 +190,16 @@ fn what_a_message_leaves_out_of_a_long_sweep_is_counted() {
 
 #[test]
 fn a_look_and_a_refused_sweep_are_told_in_their_own_words() {
-    let look = json!({"result": "DryRun", "dryRun": true, "message": "of 2 stacks: 1 would go, 1 would be refused; nothing was changed",
-        "todo": "start again with `confirm` to delete", "counts": {"looked": 1, "failed": 1}, "places": [],
-        "stacks": [{"stack": "A", "region": "r", "result": "Refused", "message": "denied"}, {"stack": "B", "region": "r", "result": "DryRun"}]});
+    let look = json!({"result": "DryRun", "dryRun": true, "message": "of 3 stacks: 1 would go, 2 would not; nothing was changed",
+        "todo": "start again with `confirm` to delete", "counts": {"looked": 2, "failed": 1}, "guarded": 1, "places": [],
+        "stacks": [
+            {"stack": "A", "region": "r", "result": "Refused", "message": "denied", "report": "s3://b/a.html"},
+            {"stack": "G", "region": "r", "result": "DryRun", "message": "1 guarded", "plan": {"guarded": 1}},
+            {"stack": "B", "region": "r", "result": "DryRun", "plan": {"guarded": 0}}]});
     let text = of_sweep(&look).text;
-    assert!(
-        text.contains("\nof 2 stacks: 1 would go, 1 would be refused; nothing was changed\nWhat to do: start again"),
-        "{text}"
-    );
-    assert!(text.contains("\nWould stay:\n  A in r: Refused - denied\nWould go:\n  B in r: DryRun\n"), "{text}");
+    assert!(text.contains("\nof 3 stacks: 1 would go, 2 would not; nothing was changed\nWhat to do: start again"), "{text}");
+    let stay = "\nWould stay:\n  A in r: Refused - denied (report: s3://b/a.html)\n  G in r: DryRun - 1 guarded\n";
+    assert!(text.contains(&format!("{stay}Would go:\n  B in r: DryRun\n")), "{text}");
     let refused = json!({"result": "Refused", "message": "MaxStacks: 9 stacks", "todo": "t", "selections": ["s3://b/s"], "more": {"selections": 80}});
     let text = of_sweep(&refused).text;
     assert!(text.contains("\nWho was chosen:\n  s3://b/s\n  and 80 more\n"), "{text}");
@@ -208,7 +213,7 @@ fn strange_inputs_are_told_without_what_is_strange() {
             let ended = Finished { input: input.into(), ..finished(machine, "FAILED", json!(null)) };
             let news = news(&ended, "ebb").unwrap();
             assert!(news.detail.get("stack").is_none());
-            assert!(news.subject.is_ascii() && news.subject.len() <= 100 && !news.subject.contains('\n'), "{}", news.subject);
+            assert!(news.subject.is_ascii() && news.subject.len() < 100 && !news.subject.contains('\n'), "{}", news.subject);
         }
     }
     assert_eq!(news(&Finished { execution: "x".into(), ..finished("teardown", "FAILED", json!({})) }, "ebb"), None);

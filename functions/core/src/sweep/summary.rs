@@ -73,6 +73,7 @@ pub fn summary(sweep: &Sweep, places: &[PlaceOutcome]) -> (Ending, Value) {
         places.iter().partition(|place| place.selected.error.is_some());
     let places_said: Vec<Value> = unread.iter().chain(&read).map(|place| of_place(sweep, place)).collect();
     let unread = unread.len();
+    let guarded = if sweep.options.skip_guarded { 0 } else { guarded(places) };
     let result = match sweep.dry_run {
         // Where something was chosen and only its report is missing, something may have been deleted.
         _ if unread == places.len() && unread > 0 && total.chosen == 0 => first_error(places),
@@ -83,20 +84,23 @@ pub fn summary(sweep: &Sweep, places: &[PlaceOutcome]) -> (Ending, Value) {
     };
     let mut output = json!({
         "result": result.name(), "exitClass": result.exit_class(), "sweepId": sweep.sweep_id, "name": sweep.name,
-        "dryRun": sweep.dry_run, "counts": total, "unread": unread,
-        "message": words::message(sweep, &total, result, guarded(places), &places_said[..unread]),
-        "todo": words::todo(result, unread),
+        "dryRun": sweep.dry_run, "counts": total, "unread": unread, "guarded": guarded,
+        "message": words::message(&total, result, guarded, &places_said[..unread]),
+        "todo": words::todo(result, unread, guarded),
     });
     if sweep.dry_run {
         output["estimate"] = estimate(places);
     }
-    fit(&mut output, [("places", places_said), ("stacks", stacks(sweep, places)), ("left", left(places))]);
+    fit(&mut output, [("places", places_said), ("stacks", stacks(sweep, places, guarded > 0)), ("left", left(places))]);
     (result, output)
 }
 
-/// Whether a stack of that result is where the sweep wanted it: gone, or for a dry run looked at.
-pub fn went(result: &str) -> bool {
-    Ending::from_name(result).is_some_and(|ending| ending.succeeds() || ending == Ending::StackNotFound)
+/// Whether a row of the output is where the sweep wanted its stack: gone, or for a dry run about to go. `refused` says that
+/// what is guarded refuses, instead of being left.
+pub fn went(row: &Value, refused: bool) -> bool {
+    let ending = row["result"].as_str().and_then(Ending::from_name);
+    let is_guarded = refused && ending == Some(Ending::DryRun) && row["plan"]["guarded"].as_u64().is_some_and(|n| n > 0);
+    !is_guarded && ending.is_some_and(|ending| ending.succeeds() || ending == Ending::StackNotFound)
 }
 
 /// How many stacks a dry run found that hold what would refuse to go.
@@ -156,7 +160,7 @@ fn estimate(places: &[PlaceOutcome]) -> Value {
 }
 
 /// What is to be mended first, then the rest in the order of the teardowns.
-fn stacks(sweep: &Sweep, places: &[PlaceOutcome]) -> Vec<Value> {
+fn stacks(sweep: &Sweep, places: &[PlaceOutcome], refused: bool) -> Vec<Value> {
     let of_place = |place: &PlaceOutcome| {
         let rows = place.read.as_ref().map(|(selection, groups)| rows(selection, groups)).unwrap_or_default();
         let found = place.selected.found.as_ref();
@@ -167,7 +171,7 @@ fn stacks(sweep: &Sweep, places: &[PlaceOutcome]) -> Vec<Value> {
         })
     };
     let all = places.iter().flat_map(of_place);
-    let (good, bad): (Vec<Value>, Vec<Value>) = all.partition(|row| row["result"].as_str().is_some_and(went));
+    let (good, bad): (Vec<Value>, Vec<Value>) = all.partition(|row| went(row, refused));
     bad.into_iter().chain(good).collect()
 }
 

@@ -101,6 +101,22 @@ fn every_end_of_a_sweep_has_its_own_words() {
     }
 }
 
+/// What would refuse is to be mended, so it is not among what would go; what is skipped goes.
+#[test]
+fn a_look_puts_a_stack_that_would_be_refused_first() {
+    let looked =
+        |name: &str| StackResult { guarded: Some(usize::from(name == "Net")), ..StackResult::of(0, 0, Ending::DryRun, "") };
+    let place = swept_by(&pair(), &everything(), looked, true);
+    let mut sweep = sweep(everything(), true);
+    let (_, output) = summary(&sweep, std::slice::from_ref(&place));
+    assert_eq!((&output["guarded"], &output["stacks"][0]["stack"]), (&json!(1), &json!("Net")));
+    assert_eq!(output["todo"], crate::ending::TODO_GUARDED);
+    sweep.options.skip_guarded = true;
+    let (_, output) = summary(&sweep, &[place]);
+    assert_eq!(output["message"], "of 3 stacks: 3 would go; nothing was changed");
+    assert_eq!((&output["guarded"], output["stacks"].as_array().unwrap().iter().all(|row| went(row, false))), (&json!(0), true));
+}
+
 /// Deleting began there, so "refused", which says that nothing was deleted, would be a lie.
 #[test]
 fn a_place_whose_outcome_cannot_be_read_any_more_is_not_called_refused() {

@@ -2,29 +2,25 @@
 
 use serde_json::Value;
 
-use super::{Counts, Sweep};
+use super::Counts;
+use crate::ending::TODO_GUARDED;
 use crate::{Ending, text};
 
-/// What happened. `unread` are the places that could not be read, as the output tells of them.
-pub(super) fn message(sweep: &Sweep, total: &Counts, result: Ending, guarded: usize, unread: &[Value]) -> String {
+/// What happened. `guarded` stacks would be refused after a look, `unread` are the places that could not be read, as the
+/// output tells of them.
+pub(super) fn message(total: &Counts, result: Ending, guarded: usize, unread: &[Value]) -> String {
     let looked_at = total.chosen + total.left;
     let places = (unread.len(), if unread.len() == 1 { "place could not be read" } else { "places could not be read" });
     let parts = match result {
         Ending::Deleted => return format!("{} torn down{}", stacks(total.chosen), of_the_others(total.left)),
         Ending::NothingToDo => return format!("nothing to tear down: {} looked at, none chosen", stacks(looked_at)),
-        Ending::DryRun => {
-            let stay = match sweep.options.skip_guarded {
-                true => "would go but for what is protected or guarded",
-                false => "would be refused for what is protected or guarded",
-            };
-            vec![
-                (total.looked.saturating_sub(guarded), "would go"),
-                (guarded, stay),
-                (total.failed, "would be refused"),
-                (total.waiting, "not looked at"),
-                places,
-            ]
-        }
+        Ending::DryRun => vec![
+            (total.looked.saturating_sub(guarded), "would go"),
+            (guarded, "would be refused for what is protected or guarded"),
+            (total.failed, "would be refused"),
+            (total.waiting, "not looked at"),
+            places,
+        ],
         Ending::Partial => vec![
             (total.deleted, "deleted"),
             (total.failed, "failed"),
@@ -45,10 +41,11 @@ pub(super) fn message(sweep: &Sweep, total: &Counts, result: Ending, guarded: us
 }
 
 /// What a person does next.
-pub(super) fn todo(result: Ending, unread: usize) -> &'static str {
+pub(super) fn todo(result: Ending, unread: usize, guarded: usize) -> &'static str {
     match result {
         Ending::Partial => "mend what keeps each stack and place, then sweep again: what is gone is not chosen any more",
         Ending::DryRun if unread > 0 => "mend what keeps the places from being read, then look again",
+        Ending::DryRun if guarded > 0 => TODO_GUARDED,
         Ending::Error => "start again; what the places say tells where to look",
         _ => result.todo(),
     }
