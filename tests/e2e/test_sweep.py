@@ -12,7 +12,7 @@ import pytest
 from bed import Bed, seed
 
 import fleet
-from app import REGION, STATE_BUCKET, App, error, message, outcome, until
+from app import ACCOUNT, REGION, STATE_BUCKET, App, error, message, outcome, until
 
 pytestmark = pytest.mark.timeout(240)
 PAST, FUTURE = "2020-01-01", "2999-01-01T00:00:00Z"
@@ -209,6 +209,18 @@ def test_too_many_are_refused_before_the_first(railed: App) -> None:
     limited = railed.sweep({"name": "many", "confirm": "many", "select": {"names": ["Many-*"], "limit": 8}})
     assert outcome(limited) == ("SUCCEEDED", "Deleted")
     assert len(fleet.gone(stacks)) == 8 and list(fleet.left(limited).values()) == ["OverLimit"]
+
+
+def test_a_place_over_which_the_planner_fails_is_told_with_its_account_and_the_log_group(hasty: App) -> None:
+    rule = {"service": "lambda", "action": "Invoke", "agent": "strict", "code": "KMSDisabledException", "status": 502, "forever": True}
+    hasty.bed.plant(*({**rule, "match": f'"action":{space}"select"'} for space in ("", " ")))
+    found = hasty.sweep(asked("unread", names=["Nobody-*"], regions=[REGION]))
+    assert error(found) == ("FAILED", "Error")
+    (place,) = found["output"]["places"]
+    assert (place["account"], place["regions"], place["error"]) == (ACCOUNT, [REGION], "Lambda.KMSDisabledException")
+    said = "the planner failed while it read the place, with Lambda.KMSDisabledException; look into the log group /aws/lambda/ebb-planner"
+    assert place["message"] == said and message(found) == f"nothing could be read in account {ACCOUNT}, region {REGION}, prefix cdkd: {said}"
+    assert f"Not read:\n  account {ACCOUNT}, region {REGION}, prefix cdkd: Lambda.KMSDisabledException - " in hasty.news(found["executionArn"])["text"]
 
 
 BAD: dict[str, tuple[Any, str]] = {
