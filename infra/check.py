@@ -30,6 +30,7 @@ RETRIED = {
     ("keeper", "Finish"): {"States.ALL"},
     ("sweep", "Read the sweep"): {"NotLearnt", "States.ALL"},
     ("sweep", "Choose"): {"States.ALL"},
+    ("sweep", "Not read"): {"States.ALL"},
     ("sweep", "Admit the sweep"): {"States.ALL"},
     ("sweep", "Next wave"): {"States.ALL"},
     ("sweep", "Note how it ended"): {"States.ALL"},
@@ -46,7 +47,7 @@ MEMBERS = {
     "teardown": {"run", "drive", "plan", "next", "error", "cause", "lock", "drove", "end", "crash", "report", "closing"},
     "drive": {"run", "drive", "plan", "results", "item", "crash"},
     "keeper": {"execution", "answer", "end"},
-    "sweep": {"sweep", "place", "places", "next", "error", "cause", "selected", "admitted", "at", "wave", "results", "item", "ended", "end", "crash", "report"},
+    "sweep": {"sweep", "place", "places", "next", "error", "cause", "selected", "admitted", "at", "wave", "results", "item", "ended", "end", "crash", "wording", "report"},
     "announce": {"execution", "topic", "news", "crash"},
 }
 INTRINSICS = {"States.Format", "States.MathAdd", "States.JsonMerge", "States.JsonToString"}

@@ -9,6 +9,7 @@ Adjusted from outside, the package stays as installed:
   * the members of requests and answers have AWS's casing (moto leaves that to its host), timestamps are epoch milliseconds
   * a function that Lambda refuses to run fails its task with Lambda's own error name, `Lambda.TooManyRequestsException` and so on
   * an execution that was started without a name gets a UUID
+  * one that is stopped inside a Map is aborted
   * a Wait state takes WAIT_SCALE times what it says
   * an execution that ends is an event: rules on status changes start their machines here (see `strict_events`)
 """
@@ -45,6 +46,7 @@ def main() -> None:
     _restore_casing()
     _name_lambda_errors()
     _name_executions()
+    _abort_what_is_stopped()
     _scale_waits(wait_scale)
     strict_events.publish_ends(tasks_url, url)
     _serve(listener, port, url)
@@ -159,6 +161,20 @@ def _name_executions() -> None:
         return start(self, state_machine_arn, name or str(uuid.uuid4()), *rest, **more)
 
     StepFunctionsParserBackend.start_execution = start_execution
+
+
+def _abort_what_is_stopped() -> None:
+    """A Map that is stopped is an error to moto, which then calls the execution failed."""
+    from moto.stepfunctions.parser.asl.eval.environment import Environment
+    from moto.stepfunctions.parser.asl.eval.program_state import ProgramStopped
+
+    set_error = Environment.set_error
+
+    def unless_stopped(self: Any, error: Any) -> None:
+        if not isinstance(self.program_state(), ProgramStopped):
+            set_error(self, error)
+
+    Environment.set_error = unless_stopped
 
 
 def _scale_waits(scale: float) -> None:

@@ -74,6 +74,14 @@ class App:
             found["output"] = found["cause"]
         return found
 
+    def news(self, execution: str, timeout: float = 60) -> dict[str, Any]:
+        """What was told of an execution that is over: event and message."""
+        def told() -> Any:
+            ended = (self.bed.describe(e["executionArn"]) for e in self.bed.executions(self.outputs["AnnounceStateMachineArn"]))
+            return next((one["output"] for one in ended if one["input"]["execution"] == execution and one["status"] == "SUCCEEDED"), None)
+
+        return until(told, timeout)
+
     def drives(self, run_id: str) -> list[dict[str, Any]]:
         """The descriptions of a run's drives."""
         found = self.bed.executions(self.outputs["DriveStateMachineArn"])

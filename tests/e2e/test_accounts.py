@@ -190,5 +190,11 @@ def test_an_account_that_cannot_be_reached_does_not_hide_the_others(strict_right
     bad = {**good, "externalId": "somebody-else", "regions": ["eu-central-1"]}
     found = strict_rights.sweep({"name": "roster", "confirm": "roster", "select": {"names": ["*"]}, "accounts": [bad, good]})
     assert error(found) == ("FAILED", "Partial"), found
-    assert [place["error"] for place in found["output"]["places"]] == ["AccessDenied", None]
+    assert message(found) == "of 1 stack: 1 deleted, 1 place could not be read"
+    unread, read = found["output"]["places"]
+    assert (unread["error"], unread["account"], unread["regions"], read["error"]) == ("AccessDenied", OTHER, ["eu-central-1"], None)
+    assert "sts:AssumeRole" in unread["message"], unread
+    told = strict_rights.news(found["executionArn"])
+    assert f"Not read:\n  account {OTHER}, region eu-central-1, prefix cdkd: AccessDenied - " in told["text"]
+    assert f"Gone:\n  {target.name} in {target.region} of account {OTHER}: Deleted\n" in told["text"]
     assert list(found["output"]["counts"].values())[:2] == [1, 1] and "somebody-else" not in json.dumps(found["cause"])

@@ -15,7 +15,7 @@ import pytest
 
 from bed import Bed, seed
 
-from app import ARTIFACTS, ROOT, App, outcome, until
+from app import ARTIFACTS, ROOT, App, error, message, outcome, until
 
 pytestmark = [pytest.mark.timeout(240), pytest.mark.skipif(not shutil.which("aws"), reason="the AWS CLI is not installed")]
 
@@ -76,9 +76,9 @@ def test_the_app_is_deployed_used_and_removed_by_hand(tmp_path: Path) -> None:
         assert left == []
 
 
-def commands(heading: str) -> list[str]:
-    """The shell commands of a section of the README, as they stand there."""
-    section = (ROOT / "README.md").read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
+def commands(heading: str, page: str = "README.md") -> list[str]:
+    """The shell commands of a page's section, as they stand there."""
+    section = (ROOT / page).read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
     blocks = re.findall(r"^```(\w*)\n(.*?)^```$", section, re.M | re.S)
     lines = [line for language, block in blocks if not language for line in block.replace("\\\n", " ").splitlines()]
     return [line for line in lines if not line.startswith("#")]
@@ -123,6 +123,46 @@ def test_the_readmes_ways_to_start_are_commands_that_run(tmp_path: Path) -> None
         (tmp_path / "requested.json").write_text(events)
         done = run("bash", "-c", asks.replace("events/requested.json", str(tmp_path / "requested.json")))
         assert done.returncode == 0 and json.loads(done.stdout)["FailedEntryCount"] == 0, done.stdout + done.stderr
+
+
+def test_the_runbooks_pause_refuses_what_is_new_and_keeps_every_other_parameter(tmp_path: Path) -> None:
+    running, pause = commands("Stop", "docs/runbook.md")
+    assert "update-stack --stack-name ebb" in pause and "ParameterValue=true" in pause
+    with Bed(wait_scale=0.05) as bed:
+        bed.client("s3").create_bucket(Bucket="code")
+        run = at_hand(bed, tmp_path)
+        done = run("infra/deploy", "code", "DenyStacks=Prod*,*-live", "MaxResources=40", "AllowedRegions=us-east-1,eu-west-1")
+        assert done.returncode == 0, done.stdout + done.stderr
+        app = App(bed, outputs(bed))
+        seed.state_bucket(bed)
+        shop = seed.StackBuilder(bed, "Shop")
+        seed.queue(shop, "Jobs")
+        shop.write()
+
+        def parameters() -> dict[str, str]:
+            stack = bed.client("cloudformation").describe_stacks(StackName="ebb")["Stacks"][0]
+            return {p["ParameterKey"]: p["ParameterValue"] for p in stack["Parameters"]}
+
+        def switched(value: str) -> None:
+            done = run("bash", "-c", pause.replace("ParameterValue=true", f"ParameterValue={value}"))
+            assert done.returncode == 0, done.stdout + done.stderr
+            until(lambda: parameters()["Paused"] == value, 60)
+            bed.mirror()
+
+        before = parameters()
+        assert (before["Paused"], before["DenyStacks"], before["MaxResources"]) == ("false", "Prod*,*-live", "40")
+        switched("true")
+        assert parameters() == {**before, "Paused": "true"}
+        for found in (app.tear_down("Shop"), app.sweep({"name": "all", "confirm": "all", "select": {"names": ["*"]}})):
+            assert error(found) == ("FAILED", "Refused") and message(found).startswith("Paused: "), found
+        assert shop.survivors() == ["Jobs"]
+
+        switched("false")
+        assert parameters() == before
+        assert error(app.tear_down("Prod1")) == ("FAILED", "Refused"), "the rails are as they were"
+        assert outcome(app.tear_down("Shop")) == ("SUCCEEDED", "Deleted")
+        listed = run("bash", "-c", running.replace("<ebb-teardown>", app.outputs["TeardownStateMachineArn"]))
+        assert listed.returncode == 0 and json.loads(listed.stdout)["executions"] == [], listed.stdout + listed.stderr
 
 
 @pytest.mark.parametrize("target", ["deploy", "selftest"])

@@ -12,7 +12,7 @@ import pytest
 from bed import Bed, seed
 
 import fleet
-from app import REGION, STATE_BUCKET, App, error, message, outcome, until
+from app import ACCOUNT, REGION, STATE_BUCKET, App, error, message, outcome, until
 
 pytestmark = pytest.mark.timeout(240)
 PAST, FUTURE = "2020-01-01", "2999-01-01T00:00:00Z"
@@ -94,6 +94,8 @@ def test_a_stack_that_stays_holds_what_it_reads_and_nothing_else(app: App, name:
     assert message(found) == "of 4 stacks: 2 deleted, 1 failed, 1 held by a stack that stayed"
     said = {one["stack"]: one.get("message", "") for one in found["output"]["stacks"]}
     assert "maria@build-7:1" in said[web] and web in said[net]
+    unlock = json.loads(said[web][said[web].index("{"):])
+    assert unlock == {"action": "force-unlock", "stack": web, "region": REGION, "bucket": STATE_BUCKET, "prefix": "cdkd"}, "whole: it is pasted"
     assert fleet.gone(stacks) == [other, other_web]
     assert app.read(f"cdkd/{web}/{REGION}/lock.json") == body and app.lock(net) is None
 
@@ -151,6 +153,57 @@ def test_a_stack_that_is_deployed_while_its_teardown_waits_for_the_lock_stays(ap
     assert app.read(f"cdkd/{one.name}/{REGION}/state.json") == state
 
 
+def slow(app: App, stack: seed.StackBuilder, imports: list[str]) -> seed.StackBuilder:
+    """The stack with a dozen deletes more, one after the other, each of which takes a second."""
+    for number in range(12):
+        seed.parameter(stack, f"Step{number:02}", needs=[f"Step{number - 1:02}" if number else "First"])
+    stack.write(imports=[{"sourceStack": source, "sourceRegion": REGION, "exportName": "Url"} for source in imports], lastModified=1)
+    app.bed.plant({"service": "ssm", "action": "DeleteParameter", "match": f"/{stack.name}/", "agent": "rust", "forever": True, "delay_ms": 1000})
+    return stack
+
+
+def test_a_stopped_sweep_begins_nothing_more_and_a_second_one_finishes_the_job(hasty: App, name: Callable[[str], str]) -> None:
+    """The engine stops no teardown with the sweep: one is stopped by hand as the runbook says, the other goes on to its end."""
+    bed = hasty.bed
+    net = fleet.stack(bed, name("Net"))
+    web, job = slow(hasty, fleet.stack(bed, name("Web")), [net.name]), slow(hasty, fleet.stack(bed, name("Job")), [])
+    stacks = [net, web, job]
+    whole = hasty.read(f"cdkd/{net.name}/{REGION}/state.json")
+    request = asked("stopped", stacks=[one.name for one in stacks])
+    sweep = bed.start(hasty.outputs["SweepStateMachineArn"], request)
+    until(lambda: all(2 <= len(one.rows) - len(one.survivors()) for one in (web, job)), 90)
+    bed.stop(sweep, "Enough", "stopped by hand")
+    ended = bed.wait(sweep)
+    assert ended["status"] == "ABORTED", ended
+
+    teardowns = hasty.outputs["TeardownStateMachineArn"]
+    runs = {stack.name: e["executionArn"] for e in bed.executions(teardowns) for stack in stacks if e["name"].endswith(f"-{stack.name}")}
+    assert set(runs) == {web.name, job.name}, "the wave that was out"
+    bed.stop(runs[job.name], "Enough", "stopped by hand")
+    assert outcome(bed.wait(runs[web.name])) == ("SUCCEEDED", "Deleted"), "what runs on ends like any other"
+    until(lambda: all(hasty.lock(one.name) is None for one in stacks), 90)
+
+    record = hasty.record(job.name, runs[job.name])
+    assert record and record["ended"]["result"] == "Interrupted"
+    state = hasty.state(job.name)
+    assert state and set(job.survivors()) <= set(state["resources"]) < set(job.rows), "trimmed: nothing that is there lost its record"
+    assert hasty.read(f"cdkd/{net.name}/{REGION}/state.json") == whole and net.survivors() == list(net.rows), "whole"
+    assert fleet.gone(stacks) == [web.name] and hasty.state(web.name) is None
+
+    told = hasty.news(sweep)
+    assert told["subject"] == "ebb: sweep stopped: Interrupted"
+    assert (told["detail"]["outcome"], told["detail"]["name"]) == ("interrupted", "stopped")
+    assert "the sweep was stopped: it begins no further stack" in told["text"] and "sweep again" in told["detail"]["todo"]
+    assert hasty.keys(f"ebb/sweeps/cdkd/{told['detail']['sweepId']}.0/"), "the id leads to what the sweep wrote"
+    assert hasty.news(runs[job.name])["subject"] == f"ebb: {job.name} in {REGION}: Interrupted"
+
+    bed.lift()
+    again = hasty.sweep(request)
+    assert outcome(again) == ("SUCCEEDED", "Deleted")
+    assert fleet.results(again) == {net.name: "Deleted", job.name: "Deleted"} and fleet.left(again) == {web.name: "StackNotFound"}
+    assert fleet.gone(stacks) == [net.name, web.name, job.name]
+
+
 def test_a_dry_run_answers_selection_order_and_plans_and_changes_nothing(app: App, name: Callable[[str], str]) -> None:
     net, web = name("Net"), name("Web")
     stacks = [fleet.stack(app.bed, net), fleet.stack(app.bed, web, imports=[net])]
@@ -178,6 +231,18 @@ def test_too_many_are_refused_before_the_first(railed: App) -> None:
     limited = railed.sweep({"name": "many", "confirm": "many", "select": {"names": ["Many-*"], "limit": 8}})
     assert outcome(limited) == ("SUCCEEDED", "Deleted")
     assert len(fleet.gone(stacks)) == 8 and list(fleet.left(limited).values()) == ["OverLimit"]
+
+
+def test_a_place_over_which_the_planner_fails_is_told_with_its_account_and_the_log_group(hasty: App) -> None:
+    rule = {"service": "lambda", "action": "Invoke", "agent": "strict", "code": "KMSDisabledException", "status": 502, "forever": True}
+    hasty.bed.plant(*({**rule, "match": f'"action":{space}"select"'} for space in ("", " ")))
+    found = hasty.sweep(asked("unread", names=["Nobody-*"], regions=[REGION]))
+    assert error(found) == ("FAILED", "Error")
+    (place,) = found["output"]["places"]
+    assert (place["account"], place["regions"], place["error"]) == (ACCOUNT, [REGION], "Lambda.KMSDisabledException")
+    said = "the planner failed while it read the place, with Lambda.KMSDisabledException; look into the log group /aws/lambda/ebb-planner"
+    assert place["message"] == said and message(found) == f"nothing could be read in account {ACCOUNT}, region {REGION}, prefix cdkd: {said}"
+    assert f"Not read:\n  account {ACCOUNT}, region {REGION}, prefix cdkd: Lambda.KMSDisabledException - " in hasty.news(found["executionArn"])["text"]
 
 
 BAD: dict[str, tuple[Any, str]] = {
@@ -235,8 +300,10 @@ def test_every_end_is_told_on_the_bus_and_to_the_topic(name: Callable[[str], str
         assert set(by_type) == {("Ebb Sweep Ended", "Deleted", "completed"), ("Ebb Teardown Ended", "Deleted", "completed"),
                                 ("Ebb Teardown Ended", "StackNotFound", "refused")}
         clean = by_type["Ebb Teardown Ended", "Deleted", "completed"]
+        assert clean["message"] == "destroyed: 2 deleted"
         assert (clean["version"], clean["stack"], clean["region"], clean["counts"]["deleted"]) == (1, one.name, REGION, 2)
-        assert by_type["Ebb Sweep Ended", "Deleted", "completed"]["name"] == "told"
+        swept = by_type["Ebb Sweep Ended", "Deleted", "completed"]
+        assert (swept["name"], swept["message"]) == ("told", "1 stack torn down")
         subjects = sorted(letter["Subject"] for letter in received(mail, 3))
         assert subjects == sorted(
             ["ebb: sweep told: Deleted", f"ebb: {one.name} in {REGION}: Deleted", f"ebb: {missing} in {REGION}: StackNotFound"])

@@ -4,7 +4,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::text;
 
@@ -62,11 +62,15 @@ const TABLE: &[Row] = &[
     Row(Ending::RegionMismatch, "RegionMismatch", 1, "the state names another region than its key", "repair the state's region; deleting elsewhere would lose resources"),
     Row(Ending::CircularDependency, "CircularDependency", 1, "the recorded dependencies form a cycle", "repair the dependencies that the message names"),
     Row(Ending::NestedChild, "NestedChild", 1, "the stack is nested in another one", "tear the parent down, or set allowNestedChild"),
-    Row(Ending::Refused, "Refused", 1, "a guard or rail refused", "read which one the message names and how its owner changes it"),
+    Row(Ending::Refused, "Refused", 1, "a guard or rail refused", "do what the message says, or let the app's owner change the parameter that it names"),
     Row(Ending::LockHeld, "LockHeld", 1, "someone else holds the stack's lock", "wait for its owner, or force-unlock when it is dead"),
     Row(Ending::LockError, "LockError", 1, "the lock could not be read or written", "mend what the message names, then start again"),
     Row(Ending::Error, "Error", 1, "a part of Ebb failed", "read the message, then start again: the keeper settles the run"),
 ];
+
+/// What a person does after a look that found what would make the real run refuse.
+pub const TODO_GUARDED: &str =
+    "mend what is named as guarded, or say removeProtection, deleteData or skipGuarded; then start again with `confirm`";
 
 impl Ending {
     /// Every ending, in the table's order.
@@ -153,16 +157,16 @@ impl Refusal {
         Refusal { ending, message: text::display(message.as_ref()) }
     }
 
-    /// The Cause of the failed execution: JSON text that says what happened and what to do.
-    pub fn cause(&self, run_id: Option<&str>) -> String {
-        json!({
-            "result": self.ending.name(),
-            "exitClass": self.ending.exit_class(),
-            "runId": run_id,
-            "message": self.message,
-            "todo": self.ending.todo(),
-        })
-        .to_string()
+    /// The Cause of the failed execution: JSON text that says what happened and what to do. `whose` are the members that
+    /// say of what, a run's ([`crate::run::told`]) or a sweep's.
+    pub fn cause(&self, whose: Value) -> String {
+        let mut cause = json!({"result": self.ending.name(), "exitClass": self.ending.exit_class()});
+        if let (Some(members), Value::Object(whose)) = (cause.as_object_mut(), whose) {
+            members.extend(whose);
+        }
+        cause["message"] = self.message.as_str().into();
+        cause["todo"] = self.ending.todo().into();
+        cause.to_string()
     }
 }
 

@@ -3,6 +3,7 @@
 
 pub mod catalogue;
 pub mod clock;
+pub mod crash;
 pub mod ending;
 pub mod graph;
 pub mod importers;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::ending::Refusal;
-use crate::run::Run;
+use crate::run::{Run, told};
 use crate::sweep::payload as sweep;
 use crate::wave::{Item, StepResult};
 
@@ -33,6 +33,8 @@ pub enum PlannerRequest {
     },
     /// Which stacks of a place?
     Select(Box<sweep::SelectRequest>),
+    /// Why could a place not be read, when this function crashed over it?
+    Unread(sweep::UnreadRequest),
     /// May all that was chosen be swept?
     Admit(Box<sweep::AdmitRequest>),
     /// What of a group can be torn down now?
@@ -97,14 +99,14 @@ impl CheckAnswer {
     }
 
     /// Fail the execution with `refusal`.
-    pub fn refuse(refusal: &Refusal, run_id: Option<&str>) -> Self {
+    pub fn refuse(refusal: &Refusal, run: Option<&Run>) -> Self {
         CheckAnswer {
             next: CheckNext::Refuse,
             run: None,
             drive: 1,
             plan: PlanCursor::default(),
             error: Some(refusal.ending.name().into()),
-            cause: Some(refusal.cause(run_id)),
+            cause: Some(refusal.cause(told(run))),
         }
     }
 }
@@ -245,12 +247,12 @@ impl AcquireAnswer {
         AcquireAnswer { next: AcquireNext::Wait, seconds: Some(seconds), error: None, cause: None }
     }
     /// Fail the execution.
-    pub fn refuse(refusal: &Refusal, run_id: &str) -> Self {
+    pub fn refuse(refusal: &Refusal, run: &Run) -> Self {
         AcquireAnswer {
             next: AcquireNext::Refuse,
             seconds: None,
             error: Some(refusal.ending.name().into()),
-            cause: Some(refusal.cause(Some(run_id))),
+            cause: Some(refusal.cause(told(Some(run)))),
         }
     }
 }

@@ -104,7 +104,9 @@ impl Request {
         let stack =
             fields.string("stack")?.ok_or_else(|| invalid(format!("`stack` is missing. The smallest request is {EXAMPLE}")))?;
         if !is_stack_name(&stack) {
-            return Err(invalid("`stack` is not a stack's name: letters, digits and hyphens, starting with a letter"));
+            return Err(invalid(
+                "`stack` is not a stack's name: a letter, then letters, digits and hyphens, 512 characters at most; nested stacks are joined by ~",
+            ));
         }
         let region = fields.string("region")?;
         if region.as_deref().is_some_and(|r| !is_region(r)) {

@@ -1,6 +1,7 @@
 //! A run: one teardown of one stack, as Check derives it from its execution and the machines pass it on.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::keys::StackKey;
@@ -94,6 +95,14 @@ impl Run {
 pub fn deployed_again(last_modified: Option<Millis>) -> Refusal {
     let at = last_modified.map_or_else(String::new, |at| format!(": its state was written at {}", text::iso(at)));
     Refusal::new(Ending::Refused, format!("the stack was deployed again after it was chosen{at}"))
+}
+
+/// What outputs and Causes say of a run: its id, stack, region and account. A request that led to no run has a null id.
+pub fn told(run: Option<&Run>) -> Value {
+    match run {
+        Some(run) => json!({"runId": run.run_id, "stack": run.stack, "region": run.region, "account": run.account}),
+        None => json!({"runId": null}),
+    }
 }
 
 /// An execution's ARN, taken apart: `arn:{partition}:states:{region}:{account}:execution:{machine}:{name}`.

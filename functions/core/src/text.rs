@@ -66,6 +66,32 @@ pub fn cut(text: &str, max: usize) -> String {
     format!("{}{ELLIPSIS}", &text[..end])
 }
 
+/// At most `max` bytes of a message, and a cut one says that it was. Prose gives way before an input to paste that ends it
+/// (a JSON object), which is there whole or not at all.
+pub fn shorten(message: &str, max: usize) -> String {
+    const CUT: &str = "… (cut)";
+    if message.len() <= max {
+        return message.to_owned();
+    }
+    let at = message.find("{\"").filter(|_| message.ends_with('}')).unwrap_or(message.len());
+    let (prose, input) = message.split_at(at);
+    let input = Some(format!("{CUT} {input}")).filter(|said| !input.is_empty() && said.len() <= max);
+    let said = input.unwrap_or_else(|| CUT.to_owned());
+    let Some(room) = max.checked_sub(said.len()) else { return String::new() };
+    let end = (0..=room.min(prose.len())).rev().find(|&i| prose.is_char_boundary(i)).unwrap_or(0);
+    format!("{}{said}", &prose[..end])
+}
+
+/// A name as somebody wrote it, for a message that says that it is wrong: what cannot be seen, or looks like something else,
+/// is shown as an escape (`confirm\u{200b}`). At most 64 bytes.
+pub fn escaped(name: &str) -> String {
+    let shown = |c: char| match c {
+        ' '..='~' => String::from(c),
+        _ => c.escape_unicode().to_string(),
+    };
+    cut(&name.chars().take(64).map(shown).collect::<String>(), 64)
+}
+
 /// An instant as cdkd writes it: ISO 8601, UTC, milliseconds (`2026-08-15T09:30:12.123Z`).
 pub fn iso(at: Millis) -> String {
     let format = format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
@@ -98,6 +124,29 @@ mod tests {
         assert_eq!(cut("éééé", 7), "éé…");
         assert_eq!(cut("abc", 2), "");
         assert!(display(&"x".repeat(5000)).len() <= MAX_TEXT);
+    }
+
+    #[test]
+    fn a_message_that_is_cut_says_so_and_never_cuts_an_input_to_paste() {
+        assert_eq!(shorten("short", 5), "short");
+        assert_eq!(shorten("ééééééééé", 13), "éé… (cut)");
+        let held = r#"held by somebody with a name {"action":"force-unlock"}"#;
+        assert_eq!(shorten(held, held.len()), held);
+        assert_eq!(shorten(held, 48), r#"held by someb… (cut) {"action":"force-unlock"}"#);
+        assert_eq!(shorten(held, 20), "held by som… (cut)", "what does not fit is left out");
+        assert_eq!(shorten(held, 3), "");
+        for max in 0..60 {
+            let said = shorten(held, max);
+            assert!(said.len() <= max && (!said.contains('{') || said.ends_with(r#"{"action":"force-unlock"}"#)), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_name_shows_what_cannot_be_seen_in_it() {
+        assert_eq!(escaped("confirm\u{200b}"), r"confirm\u{200b}");
+        assert_eq!(escaped("st\u{430}ck\n\u{202e}"), r"st\u{430}ck\u{a}\u{202e}");
+        assert_eq!(escaped("dry run"), "dry run");
+        assert!(escaped(&"\u{feff}".repeat(500)).len() <= 64);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! What the machine is answered: the run's output, and for a failed run the Cause with what happened and what to do.
 
+use ebb_core::ending::TODO_GUARDED;
 use ebb_core::payload::{FinishAnswer, FinishNext};
 use ebb_core::record::{Counts, RunRecord};
+use ebb_core::run::told;
 use ebb_core::{Ending, Run, Status, text};
 use serde_json::{Value, json};
 
@@ -24,30 +26,34 @@ pub(crate) fn of_record(record: &RunRecord, written: &Written, forecast: Option<
     if record.run.dry_run {
         counts.blocked = 0;
     }
-    let mut output = output(&record.run, ending.name(), ending.exit_class(), counts, written);
+    let mut output = output(&record.run, ending, counts, written, message.unwrap_or(ending.meaning()));
     warn(&mut output, &record.warnings);
     if ending == Ending::DryRun {
         output["plan"] = plan(record, forecast);
+        if output["plan"]["guarded"].as_array().is_some_and(|guarded| !guarded.is_empty()) && !record.run.options.skip_guarded {
+            output["todo"] = TODO_GUARDED.into();
+        }
     }
     if ending.succeeds() {
         return FinishAnswer { next: FinishNext::Succeed, output, error: None, cause: None };
     }
-    let cause = cause(&output, message.unwrap_or(ending.meaning()), ending.todo());
-    FinishAnswer { next: FinishNext::Fail, output, error: Some(ending.name().into()), cause: Some(cause) }
+    fail(ending, output)
 }
 
 /// The answer of a run without a record.
 pub(crate) fn without_record(run: &Run, ending: Ending, message: &str) -> FinishAnswer {
-    let output = output(run, ending.name(), ending.exit_class(), Counts::default(), &Written::default());
-    let cause = cause(&output, &text::display(message), ending.todo());
-    FinishAnswer { next: FinishNext::Fail, output, error: Some(ending.name().into()), cause: Some(cause) }
+    fail(ending, output(run, ending, Counts::default(), &Written::default(), &text::display(message)))
 }
 
-fn output(run: &Run, result: &str, exit_class: u8, counts: Counts, written: &Written) -> Value {
-    json!({
-        "result": result, "exitClass": exit_class, "runId": run.run_id, "counts": counts,
-        "report": {"json": written.json, "html": written.html},
-    })
+fn output(run: &Run, ending: Ending, counts: Counts, written: &Written, message: &str) -> Value {
+    let mut output = json!({"result": ending.name(), "exitClass": ending.exit_class()});
+    let rest = json!({"counts": counts, "report": {"json": written.json, "html": written.html}, "message": message});
+    for members in [told(Some(run)), rest] {
+        if let (Some(output), Value::Object(members)) = (output.as_object_mut(), members) {
+            output.extend(members);
+        }
+    }
+    output
 }
 
 /// Adds what a person should know, when there is something.
@@ -62,11 +68,10 @@ fn warn(output: &mut Value, warnings: &[String]) {
     }
 }
 
-fn cause(output: &Value, message: &str, todo: &str) -> String {
+fn fail(ending: Ending, output: Value) -> FinishAnswer {
     let mut cause = output.clone();
-    cause["message"] = message.into();
-    cause["todo"] = todo.into();
-    cause.to_string()
+    cause["todo"] = ending.todo().into();
+    FinishAnswer { next: FinishNext::Fail, output, error: Some(ending.name().into()), cause: Some(cause.to_string()) }
 }
 
 /// A dry run's plan: what a person decides on. Lists are cut so that the whole stays small.
@@ -135,20 +140,21 @@ mod tests {
         assert_eq!((answer.next, answer.error.as_deref()), (FinishNext::Fail, Some("Partial")));
         let output = json!({
             "result": "Partial", "exitClass": 2, "runId": "20261206T051640000Z-1a2b3c4d",
+            "stack": "S", "region": "us-west-2", "account": "123456789012",
             "counts": {"deleted": 0, "retained": 0, "skipped": 0, "failed": 1, "blocked": 0},
-            "report": {"json": "s3://state/r.json", "html": null},
+            "report": {"json": "s3://state/r.json", "html": null}, "message": "partially destroyed: 0 deleted, 1 failed",
         });
         assert_eq!(answer.output, output);
         let mut cause = output;
-        cause["message"] = "partially destroyed: 0 deleted, 1 failed".into();
         cause["todo"] = Ending::Partial.todo().into();
         assert_eq!(serde_json::from_str::<Value>(&answer.cause.unwrap()).unwrap(), cause);
     }
 
     #[test]
-    fn a_clean_run_has_no_error() {
-        let answer = of_record(&ended(record(), Ending::Deleted, None), &written(), None);
+    fn a_clean_run_has_no_error_and_says_what_went() {
+        let answer = of_record(&ended(record(), Ending::Deleted, Some("destroyed: 4 deleted")), &written(), None);
         assert_eq!((answer.next, answer.error, answer.cause), (FinishNext::Succeed, None, None));
+        assert_eq!(answer.output["message"], "destroyed: 4 deleted");
         assert_eq!(answer.output["exitClass"], 0);
         assert!(answer.output.get("plan").is_none());
     }
@@ -191,6 +197,7 @@ mod tests {
         assert!(plan.to_string().len() <= MAX_PLAN);
         assert_eq!((&plan["resources"], &plan["waves"], &plan["longestPathSeconds"]), (&json!(1001), &json!(7), &json!(90)));
         assert_eq!(plan["retained"], json!(["S/Kept"]));
+        assert_eq!(answer.output["todo"], TODO_GUARDED);
         let shown = plan["guarded"].as_array().unwrap().len();
         assert!(shown > 5);
         assert_eq!(plan["more"]["guarded"], json!(1000 - shown));

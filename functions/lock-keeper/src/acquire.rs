@@ -19,7 +19,7 @@ pub(crate) async fn acquire(run: &Run, deps: &Deps) -> Result<AcquireAnswer, Fai
     let clock = deps.world.clock.as_ref();
     let bucket = match deps.world.accounts.bucket(run).await {
         Ok(bucket) => bucket,
-        Err(refusal) => return Ok(AcquireAnswer::refuse(&refusal, &run.run_id)),
+        Err(refusal) => return Ok(AcquireAnswer::refuse(&refusal, run)),
     };
     match acquire_all(bucket.as_ref(), clock, run).await {
         Ok(held) => {
@@ -33,7 +33,7 @@ pub(crate) async fn acquire(run: &Run, deps: &Deps) -> Result<AcquireAnswer, Fai
             };
             tracing::info!(run = %run.run_id, stack = %run.stack, region = %run.region, outcome = %refusal, left, "lock not held");
             match left {
-                0 => Ok(AcquireAnswer::refuse(&refusal, &run.run_id)),
+                0 => Ok(AcquireAnswer::refuse(&refusal, run)),
                 left => Ok(AcquireAnswer::wait(left.min(TRY_AGAIN))),
             }
         }
@@ -50,7 +50,7 @@ fn patience_left(run: &Run, now: Millis) -> u64 {
 mod tests {
     use ebb_core::lock::TTL;
     use ebb_core::payload::AcquireNext;
-    use serde_json::Value;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::testing::{Bed, T, foreign, run};
@@ -74,6 +74,11 @@ mod tests {
         let cause: Value = serde_json::from_str(&answer.cause.unwrap()).unwrap();
         assert!(cause["message"].as_str().unwrap().contains("jo@host:1"), "{cause}");
         assert_eq!(cause["exitClass"], 1);
+        let run = run();
+        assert_eq!(
+            (&cause["stack"], &cause["region"], &cause["account"]),
+            (&json!(run.stack), &json!(run.region), &json!(run.account))
+        );
     }
 
     /// `lockWait`: how long to wait for a lock that someone holds; never a break-in.

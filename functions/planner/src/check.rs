@@ -1,7 +1,7 @@
 //! May this execution tear its stack down? Reads, refuses, and changes nothing.
 
 use ebb_core::payload::CheckAnswer;
-use ebb_core::{Ending, Refusal, Request, text};
+use ebb_core::{Ending, Refusal, Request, Run, text};
 use ebb_store::lambda::Failure;
 use ebb_store::runs::{Learnt, NOT_LEARNT, NoRun, learn};
 
@@ -17,20 +17,19 @@ pub(crate) async fn check(execution: &str, deps: &Deps) -> Result<CheckAnswer, F
         Err(NoRun::Failed(why)) => return Err(Failure::new(Ending::Error.name(), &why)),
         Err(NoRun::Refused(refusal)) => return Ok(refuse(&refusal, None)),
     };
-    let run_id = learnt.run.run_id.clone();
     match judge(&learnt, deps).await {
         Ok(()) => {
             let run = &learnt.run;
             tracing::info!(stack = %run.stack, region = %run.region, run = %run.run_id, dry_run = run.dry_run, "check passed");
             Ok(CheckAnswer::go(learnt.run))
         }
-        Err(refusal) => Ok(refuse(&refusal, Some(&run_id))),
+        Err(refusal) => Ok(refuse(&refusal, Some(&learnt.run))),
     }
 }
 
-fn refuse(refusal: &Refusal, run_id: Option<&str>) -> CheckAnswer {
-    tracing::warn!(run = run_id, error = %refusal.ending, cause = %refusal.message, "check refused");
-    CheckAnswer::refuse(refusal, run_id)
+fn refuse(refusal: &Refusal, run: Option<&Run>) -> CheckAnswer {
+    tracing::warn!(run = run.map(|run| run.run_id.as_str()), error = %refusal.ending, cause = %refusal.message, "check refused");
+    CheckAnswer::refuse(refusal, run)
 }
 
 async fn judge(learnt: &Learnt, deps: &Deps) -> Result<(), Refusal> {

@@ -16,7 +16,7 @@ use std::sync::Mutex;
 
 use ebb_core::payload::PlannerRequest;
 use ebb_core::rails::Rails;
-use ebb_core::sweep::payload::StackResult;
+use ebb_core::sweep::payload::{Selected, StackResult};
 use ebb_store::World;
 use ebb_store::lambda::{Failure, write};
 use serde_json::Value;
@@ -42,6 +42,7 @@ pub async fn handle(request: PlannerRequest, deps: &Deps) -> Result<Value, Failu
         PlannerRequest::Plan(request) => write(&plan::plan(&request, deps).await?),
         PlannerRequest::Sweep { execution } => write(&sweep::ask(&execution, deps).await?),
         PlannerRequest::Select(request) => write(&sweep::choose(&request, deps).await?),
+        PlannerRequest::Unread(request) => write(&Selected::crashed(&request, &deps.rails.app)),
         PlannerRequest::Admit(request) => write(&sweep::admit(&request, deps)),
         PlannerRequest::Wave(request) => write(&sweep::wave(&request, deps).await?),
         PlannerRequest::Ended(request) => write(&StackResult::read(&request)),

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use ebb_core::lock::FenceView;
 use ebb_core::payload::{PlanAnswer, PlanNext, PlanRequest};
 use ebb_core::plan::{self, Moment, Weights};
+use ebb_core::run::told;
 use ebb_core::{Ending, Graph, Refusal, Run, RunRecord, StackKey, Status, text};
 use ebb_store::in_line::{Files, bring_in_line, has_news, trimmed};
 use ebb_store::lambda::Failure;
@@ -64,7 +65,7 @@ fn blank(next: PlanNext, step: u64) -> PlanAnswer {
 fn stop(refusal: &Refusal, step: u64, run: &Run) -> PlanAnswer {
     PlanAnswer {
         error: Some(refusal.ending.name().into()),
-        cause: Some(refusal.cause(Some(&run.run_id))),
+        cause: Some(refusal.cause(told(Some(run)))),
         ..blank(PlanNext::Stop, step)
     }
 }
@@ -248,7 +249,7 @@ fn said(record: &RunRecord, graph: &Graph) -> PlanAnswer {
         PlanNext::Wait => answer.seconds = Some(record.answer.seconds.max(1)),
         PlanNext::Finish => {
             answer.error = record.refusal.as_ref().map(|refusal| refusal.ending.name().into());
-            answer.cause = record.refusal.as_ref().map(|refusal| refusal.cause(Some(&record.run.run_id)));
+            answer.cause = record.refusal.as_ref().map(|refusal| refusal.cause(told(Some(&record.run))));
         }
         PlanNext::Again | PlanNext::Stop => {}
     }

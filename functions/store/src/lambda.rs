@@ -96,6 +96,8 @@ fn without_values(message: &str) -> String {
         format!("found {}", if kind.is_empty() { "another kind of value".to_owned() } else { kind.join(" ") })
     } else if found.starts_with("unknown variant ") {
         "unknown value".to_owned()
+    } else if let Some(name) = found.strip_prefix("unknown field `").and_then(|name| name.strip_suffix('`')) {
+        format!("unknown field `{}`", text::escaped(name))
     } else {
         found.to_owned()
     };
@@ -136,6 +138,7 @@ mod tests {
             ("invalid type: null, expected struct Run", "found null, expected struct Run"),
             ("invalid value: integer `-5`, expected u64", "found integer, expected u64"),
             ("unknown field `x`, expected `y`", "unknown field `x`, expected `y`"),
+            ("unknown field `stack\u{200b}`, expected `y`", "unknown field `stack\\u{200b}`, expected `y`"),
         ] {
             assert_eq!(without_values(said), shown);
         }

@@ -16,7 +16,7 @@ from stand_in import say, write_functions
 pytestmark = pytest.mark.timeout(120)
 
 TEMPLATE = Path(__file__).resolve().parents[3] / "infra" / "template.yaml"
-RUN = {"runId": "r1", "dryRun": False}
+RUN = {"runId": "r1", "stack": "Shop", "region": "us-east-1", "account": "000000000000", "dryRun": False}
 SCRIPT: dict[str, Any] = {
     "check": {"next": "lock", "run": RUN, "drive": 1, "plan": {"step": 0}},
     "acquire": {"next": "drive"},

@@ -115,6 +115,16 @@ def test_failing_by_path_and_waiting_by_path(bed: Bed, stack: seed.StackBuilder)
     assert time.monotonic() - began > 1
 
 
+def test_an_execution_that_is_stopped_inside_a_map_is_aborted(bed: Bed, stack: seed.StackBuilder) -> None:
+    waits = {"StartAt": "Wait", "States": {"Wait": {"Type": "Wait", "Seconds": 30, "Next": "After"}, "After": echo(stack, {}, End=True)}}
+    item = {"StartAt": "Inner", "States": {"Inner": {"Type": "Map", "ItemsPath": "$.items", "ItemProcessor": waits, "End": True}}}
+    execution = bed.start(machine(stack, "maps", one({"Type": "Map", "ItemsPath": "$.items", "ItemProcessor": item})), {"items": [{"items": [1, 2]}]})
+    time.sleep(0.5)
+    bed.stop(execution, "Enough", "by hand")
+    assert bed.wait(execution, 20)["status"] == "ABORTED"
+    assert bed.journal(agent="strict", action="Invoke") == [], "nothing of it goes on"
+
+
 def test_a_stopped_execution_starts_what_the_rule_says(bed: Bed, stack: seed.StackBuilder) -> None:
     slow = machine(stack, "slow", one({"Type": "Wait", "Seconds": 30}))
     keeper = machine(stack, "keeper", one({"Type": "Pass"}))

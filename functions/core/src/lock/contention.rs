@@ -69,7 +69,11 @@ impl Contention {
             message += "; its holder is probably still running";
         }
         if let Some(input) = unlock.to_json() {
-            message += &format!(". If the holder is dead, invoke the lock-keeper with {input}");
+            let offer = format!(". If the holder is dead, invoke the lock-keeper with {input}");
+            message += match message.len() + offer.len() <= text::MAX_TEXT {
+                true => &offer,
+                false => ". If the holder is dead, remove the lock with events/force-unlock.json",
+            };
         }
         message
     }
@@ -174,6 +178,17 @@ mod tests {
         let json = ForceUnlockInput::new(&run, &StackKey::new("", "S", "us-west-2")).to_json().unwrap();
         assert!(json.contains("role/r") && json.contains("external id") && !json.contains("hunter2"), "{json}");
         assert!(json.contains(r#""prefix":"""#), "{json}");
+    }
+
+    /// Half an input is worse than none: somebody pastes it.
+    #[test]
+    fn an_input_that_does_not_fit_the_message_is_not_begun() {
+        let target = Target { role_arn: format!("arn:aws:iam::210987654321:role/{}", "r".repeat(600)), external_id: None };
+        let run = Run { target: Some(target), ..run() };
+        let unlock = ForceUnlockInput::new(&run, &StackKey::new("cdkd", &"S".repeat(128), "us-west-2"));
+        let lock = held(&format!(r#"{{"owner":"{}"}}"#, "x".repeat(5000)));
+        let message = crate::Refusal::new(crate::Ending::LockHeld, lock.message(&unlock, T)).message;
+        assert!(message.ends_with("remove the lock with events/force-unlock.json") && !message.contains('{'), "{message}");
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(crate) fn members_of<'a>(input: &'a str, example: &str) -> Result<Members<'a
 /// Refuses unknown names and names that come twice.
 pub(crate) fn known(members: &Members<'_>, fields: &[&str], of: &str) -> Result<(), Refusal> {
     if let Some(twice) = &members.duplicate {
-        return Err(invalid(format!("`{of}{}` comes twice", shown(twice))));
+        return Err(invalid(format!("`{of}{}` comes twice", text::escaped(twice))));
     }
     let is_known = |name: &str| fields.contains(&name) || (of.is_empty() && name == STARTED_BY);
     match members.entries.keys().find(|name| !is_known(name)) {
@@ -28,7 +28,7 @@ pub(crate) fn known(members: &Members<'_>, fields: &[&str], of: &str) -> Result<
                 Some(near) => format!("did you mean `{of}{near}`?"),
                 None => format!("known are {}", fields.join(", ")),
             };
-            Err(invalid(format!("`{of}{}` is no field of a request; {hint}", shown(unknown))))
+            Err(invalid(format!("`{of}{}` is no field of a request; {hint}", text::escaped(unknown))))
         }
     }
 }
@@ -43,10 +43,6 @@ fn nearest<'a>(unknown: &str, fields: &[&'a str]) -> Option<&'a str> {
         .filter(|(likeness, _)| *likeness >= 0.85)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, field)| field)
-}
-
-fn shown(name: &str) -> String {
-    text::cut(&text::display(name), 64)
 }
 
 /// A request that cannot be read.

@@ -69,6 +69,23 @@ fn the_inputs_to_paste_are_requests() {
     }
 }
 
+/// Pasted from a chat or a page: nobody finds what cannot be seen.
+#[test]
+fn what_cannot_be_seen_in_a_fields_name_is_shown() {
+    let message = refusal(&with("dryRun\u{200b}", json!(true)));
+    assert_eq!(message, r"`dryRun\u{200b}` is no field of a request; did you mean `dryRun`?");
+    let message = refusal(r#"{"stack": "A", "confirm": "A", "st\u0430ck": "B"}"#);
+    assert!(message.starts_with(r"`st\u{430}ck` is no field"), "{message}");
+}
+
+#[test]
+fn a_stacks_name_that_is_too_long_is_told_how_long_it_may_be() {
+    let message = refusal(&with("stack", json!("S".repeat(513))));
+    assert!(message.starts_with("`stack` is not a stack's name") && message.contains("512 characters at most"), "{message}");
+    let longest = "S".repeat(512);
+    assert!(Request::parse(&json!({"stack": longest, "confirm": longest}).to_string()).is_ok());
+}
+
 /// Console default input (`{"Comment": …}`) answers with a smallest valid example.
 #[test]
 fn an_input_that_asks_for_nothing_is_answered_with_an_example() {

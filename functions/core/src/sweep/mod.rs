@@ -14,8 +14,10 @@ pub mod summary;
 mod testing;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::request::account_of_role;
+use crate::run::ExecutionArn;
 use crate::{Millis, Options, Target};
 
 /// The format of a sweep's objects in the bucket. A newer one is refused.
@@ -116,6 +118,20 @@ impl Place {
 }
 
 impl Sweep {
+    /// What outputs and Causes say of a sweep: its id and name.
+    pub fn told(&self) -> Value {
+        json!({"sweepId": self.sweep_id, "name": self.name})
+    }
+
+    /// The account of a place: the one whose bucket was found, else the role's, else the app's own.
+    pub fn account(&self, place: usize) -> String {
+        let of = self.places.get(place);
+        let found = of.and_then(|place| place.found.as_ref()).map(|found| found.account.as_str());
+        let role = of.and_then(|place| place.target.as_ref()).map(|target| account_of_role(&target.role_arn));
+        let home = ExecutionArn::parse(&self.execution).map(|arn| arn.account);
+        found.or(role).or(home).unwrap_or_default().to_owned()
+    }
+
     /// Where a place's objects lie: selection, groups, report. Outside the state prefix, as run records are.
     pub fn folder(&self, place: usize) -> String {
         let prefix = self.places.get(place).map_or("", |place| place.prefix.as_str());

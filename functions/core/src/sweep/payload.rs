@@ -4,11 +4,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Found, Sweep};
+use crate::crash::Crash;
 use crate::record::Counts;
 use crate::{Ending, Refusal, text};
 
-/// The longest message in a result, in bytes: results of a wave travel together.
+/// The longest message without an input to paste, in bytes: results of a wave travel together.
 const MOST_MESSAGE: usize = 300;
+/// The largest result in bytes of JSON.
+const MOST_RESULT: usize = 2048;
 
 /// Answer of `sweep`: may this execution sweep, and where?
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -75,9 +78,35 @@ pub struct Selected {
 impl Selected {
     /// A place that could not be read: the others are swept all the same.
     pub fn failed(place: usize, refusal: &Refusal) -> Self {
-        let message = Some(text::cut(&refusal.message, MOST_MESSAGE));
-        Selected { place, error: Some(refusal.ending.name().into()), message, ..Selected::default() }
+        Selected { place, ..Selected::default() }.not_read(refusal.ending.name(), &refusal.message)
     }
+
+    /// What was chosen, and that it cannot be read any more.
+    pub fn not_read(self, error: &str, message: &str) -> Self {
+        Selected { error: Some(error.to_owned()), message: Some(text::shorten(message, MOST_MESSAGE)), ..self }
+    }
+
+    /// A place over which the planner failed. What it answered is told by itself; of a crash nothing is known but the name
+    /// that Lambda or Step Functions gives it.
+    pub fn crashed(request: &UnreadRequest, app: &str) -> Self {
+        let UnreadRequest { place, crash } = request;
+        let name = crash.name();
+        let logs = format!("look into the log group /aws/lambda/{app}-planner");
+        let message = match (Ending::from_name(&name), crash.said()) {
+            (Some(_), Some(said)) => format!("{said}; it was tried several times: {logs}"),
+            _ => format!("the planner failed while it read the place, with {crash}; {logs}"),
+        };
+        Selected { place: *place, error: Some(name), message: Some(message), ..Selected::default() }
+    }
+}
+
+/// Asks for the words for a place over which the planner failed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UnreadRequest {
+    /// Which place.
+    pub place: usize,
+    /// What Step Functions says of the failure.
+    pub crash: Crash,
 }
 
 /// Asks whether what was chosen may be swept.
@@ -212,8 +241,23 @@ pub struct StackResult {
 impl StackResult {
     /// A result with nothing but its name and a message.
     pub fn of(n: usize, step: u64, result: Ending, message: &str) -> Self {
-        let message = Some(text::cut(&text::display(message), MOST_MESSAGE)).filter(|m| !m.is_empty());
-        StackResult { n, step, result, run_id: None, counts: None, report: None, message, guarded: None }
+        let message = Some(text::display(message)).filter(|m| !m.is_empty());
+        StackResult { n, step, result, run_id: None, counts: None, report: None, message, guarded: None }.fitted()
+    }
+
+    /// With a message that leaves the result in its bounds. An input to paste that ends it, as the one that removes a dead
+    /// lock, is longer than prose may be.
+    fn fitted(mut self) -> Self {
+        let Some(full) = self.message.take() else { return self };
+        let mut most = if full.ends_with('}') { full.len() } else { MOST_MESSAGE };
+        loop {
+            self.message = Some(text::shorten(&full, most));
+            let bytes = serde_json::to_string(&self).map_or(usize::MAX, |json| json.len());
+            if bytes <= MOST_RESULT || most == 0 {
+                return self;
+            }
+            most = most.saturating_sub(bytes - MOST_RESULT);
+        }
     }
 
     /// Reads how an execution ended. Step Functions puts the description of a failed child into the Cause; an engine that
@@ -243,25 +287,32 @@ impl StackResult {
 
     /// From a run's output or the Cause of a failed one.
     fn of_output(n: usize, step: u64, output: &Value, error: Option<&str>) -> Self {
-        let text = |value: &Value| value.as_str().map(|text| text::cut(&text::display(text), MOST_MESSAGE));
+        let text = |value: &Value| value.as_str().map(text::display);
         let name = error.or(output["result"].as_str());
         let known = name.and_then(Ending::from_name);
+        let guarded = output["plan"]["guarded"].as_array().map(|list| {
+            list.len() + output["plan"]["more"]["guarded"].as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or(0)
+        });
         let message = match known {
-            Some(_) => text(&output["message"]),
+            // What ended well needs no words, but a look that found what would not.
+            Some(ending) if ending.succeeds() && guarded.unwrap_or(0) == 0 => None,
+            Some(ending) => text(&output["message"]).map(|message| match Crash::deserialize(&output["crash"]) {
+                Ok(crash) if ending == Ending::Error => format!("{message}: {crash}"),
+                _ => message,
+            }),
             None => Some(format!("its teardown ended with {}", text::cut(&text::display(name.unwrap_or("no result")), 64))),
         };
         StackResult {
             n,
             step,
             result: known.unwrap_or(Ending::Error),
-            run_id: text(&output["runId"]),
+            run_id: text(&output["runId"]).map(|id| text::cut(&id, 64)),
             counts: serde_json::from_value(output["counts"].clone()).ok(),
             report: output["report"]["html"].as_str().filter(|key| key.len() <= 400).map(str::to_owned),
             message,
-            guarded: output["plan"]["guarded"].as_array().map(|list| {
-                list.len() + output["plan"]["more"]["guarded"].as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or(0)
-            }),
+            guarded,
         }
+        .fitted()
     }
 
     /// Whether the stack is gone, so that nothing of it holds anybody.
@@ -330,9 +381,67 @@ mod tests {
 
     #[test]
     fn a_result_holds_at_most_two_kibibytes() {
-        let long =
-            json!({"result": "Partial", "runId": "r", "message": "\"é".repeat(9_000), "report": {"html": "s".repeat(9_000)}});
-        let result = ended(Some(long), None, None);
-        assert!(serde_json::to_string(&result).unwrap().len() <= 2048);
+        let input = format!(r#"{} {{"action":"{}"}}"#, "\"".repeat(600), "\"".repeat(400));
+        for message in ["\"é".repeat(9_000), input, format!("{{\"{}}}", "\"".repeat(1_000))] {
+            for report in ["s".repeat(9_000), "\"".repeat(400)] {
+                let long = json!({"result": "Partial", "runId": "r", "message": message, "report": {"html": report}});
+                let result = ended(Some(long), None, None);
+                assert!(serde_json::to_string(&result).unwrap().len() <= 2048);
+                assert!(result.message.unwrap().contains("… (cut)"), "a cut text says so");
+            }
+        }
+    }
+
+    /// A cut input is useless: whoever holds a dead lock is told with all of it.
+    #[test]
+    fn a_lock_that_is_held_is_told_with_the_whole_input_that_removes_it() {
+        let input = json!({"action": "force-unlock", "stack": "S".repeat(128), "region": "ap-southeast-1", "bucket": "b".repeat(63),
+            "prefix": "cdkd", "target": {"roleArn": format!("arn:aws:iam::210987654321:role/{}", "r".repeat(300)), "externalId": "<…>"}});
+        let message =
+            format!("the lock is held by {}. If the holder is dead, invoke the lock-keeper with {input}", "\"".repeat(256));
+        let cause = json!({"result": "LockHeld", "runId": "20260815T093012123Z-1a2b3c4d", "message": message});
+        let result = ended(None, Some("LockHeld"), Some(cause));
+        assert_eq!(result.message.as_deref(), Some(message.as_str()));
+        let crowded =
+            json!({"result": "LockHeld", "message": message, "report": {"html": "\"".repeat(400)}, "counts": Counts::default()});
+        let result = ended(Some(crowded), None, None);
+        let said = result.message.unwrap();
+        assert!(said.starts_with("the lock is held by \"\"\"") && said.ends_with(&format!("… (cut) {input}")), "{said}");
+    }
+
+    #[test]
+    fn a_crash_is_told_with_its_name_and_what_ended_well_without_words() {
+        let crash = json!({"Error": "Lambda.Unknown", "Cause": json!({"errorMessage": "exit status 1"}).to_string()});
+        let cause = json!({"result": "Error", "message": "a part of Ebb failed", "crash": crash});
+        let result = ended(None, Some("Error"), Some(cause));
+        assert_eq!(result.message.as_deref(), Some("a part of Ebb failed: Lambda.Unknown: exit status 1"));
+        let gone = json!({"result": "Deleted", "message": "destroyed: 4 deleted"});
+        assert_eq!(ended(Some(gone), None, None).message, None);
+        let look =
+            json!({"result": "DryRun", "message": "1 guarded", "plan": {"guarded": [{"id": "S/A"}], "more": {"guarded": 2}}});
+        let look = ended(Some(look), None, None);
+        assert_eq!((look.message.as_deref(), look.guarded), (Some("1 guarded"), Some(3)));
+    }
+
+    #[test]
+    fn a_place_over_which_the_planner_failed_says_what_lambda_says_and_where_to_look() {
+        let unread = |error: &str, cause: &str| {
+            let crash = Crash { error: error.into(), cause: Some(cause.into()) };
+            let selected = Selected::crashed(&UnreadRequest { place: 2, crash }, "ebb");
+            assert_eq!((selected.place, selected.chosen), (2, 0));
+            (selected.error.unwrap(), selected.message.unwrap())
+        };
+        let logs = "look into the log group /aws/lambda/ebb-planner";
+        let (error, message) = unread("Sandbox.Timedout", r#"{"errorMessage": "Task timed out after 80.00 seconds"}"#);
+        assert_eq!(error, "Sandbox.Timedout");
+        let said = "the planner failed while it read the place, with Sandbox.Timedout: Task timed out after 80.00 seconds";
+        assert_eq!(message, format!("{said}; {logs}"));
+        let (error, message) = unread("States.Timeout", "");
+        assert_eq!(
+            (error.as_str(), message),
+            ("States.Timeout", format!("the planner failed while it read the place, with States.Timeout; {logs}"))
+        );
+        let (error, message) = unread("Error", r#"{"errorType": "Error", "errorMessage": "LIST cdkd/: SlowDown"}"#);
+        assert_eq!((error.as_str(), message), ("Error", format!("LIST cdkd/: SlowDown; it was tried several times: {logs}")));
     }
 }

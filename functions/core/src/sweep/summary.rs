@@ -8,6 +8,10 @@ use super::payload::Selected;
 use super::select::{Chosen, Left, Selection};
 use crate::{Ending, text};
 
+mod words;
+
+pub use words::whereabouts;
+
 /// The largest output in bytes of JSON: a Cause holds 32 KiB, and the reports have all of it.
 const MOST_BYTES: usize = 16 * 1024;
 
@@ -65,9 +69,14 @@ pub fn summary(sweep: &Sweep, places: &[PlaceOutcome]) -> (Ending, Value) {
             - (before.0 + before.1 + before.2 + before.3 + before.4);
         total.waiting += place.selected.chosen.saturating_sub(known);
     }
-    let unread = places.iter().filter(|place| place.selected.error.is_some()).count();
+    let (unread, read): (Vec<&PlaceOutcome>, Vec<&PlaceOutcome>) =
+        places.iter().partition(|place| place.selected.error.is_some());
+    let places_said: Vec<Value> = unread.iter().chain(&read).map(|place| of_place(sweep, place)).collect();
+    let unread = unread.len();
+    let guarded = if sweep.options.skip_guarded { 0 } else { guarded(places) };
     let result = match sweep.dry_run {
-        _ if unread == places.len() && unread > 0 => first_error(places),
+        // Where something was chosen and only its report is missing, something may have been deleted.
+        _ if unread == places.len() && unread > 0 && total.chosen == 0 => first_error(places),
         true => Ending::DryRun,
         false if total.failed + total.held + total.waiting + unread > 0 => Ending::Partial,
         false if total.chosen == 0 => Ending::NothingToDo,
@@ -75,20 +84,30 @@ pub fn summary(sweep: &Sweep, places: &[PlaceOutcome]) -> (Ending, Value) {
     };
     let mut output = json!({
         "result": result.name(), "exitClass": result.exit_class(), "sweepId": sweep.sweep_id, "name": sweep.name,
-        "dryRun": sweep.dry_run, "counts": total,
+        "dryRun": sweep.dry_run, "counts": total, "unread": unread, "guarded": guarded,
+        "message": words::message(&total, result, guarded, &places_said[..unread]),
+        "todo": words::todo(result, unread, guarded),
     });
-    if !result.succeeds() {
-        output["message"] = message(&total, unread, result).into();
-        output["todo"] = result.todo().into();
-    }
     if sweep.dry_run {
         output["estimate"] = estimate(places);
     }
-    let (unread, read): (Vec<&PlaceOutcome>, Vec<&PlaceOutcome>) =
-        places.iter().partition(|place| place.selected.error.is_some());
-    let places_said = unread.into_iter().chain(read).map(|place| of_place(sweep, place)).collect();
-    fit(&mut output, [("places", places_said), ("stacks", stacks(places)), ("left", left(places))]);
+    fit(&mut output, [("places", places_said), ("stacks", stacks(sweep, places, guarded > 0)), ("left", left(places))]);
     (result, output)
+}
+
+/// Whether a row of the output is where the sweep wanted its stack: gone, or for a dry run about to go. `refused` says that
+/// what is guarded refuses, instead of being left.
+pub fn went(row: &Value, refused: bool) -> bool {
+    let ending = row["result"].as_str().and_then(Ending::from_name);
+    let is_guarded = refused && ending == Some(Ending::DryRun) && row["plan"]["guarded"].as_u64().is_some_and(|n| n > 0);
+    !is_guarded && ending.is_some_and(|ending| ending.succeeds() || ending == Ending::StackNotFound)
+}
+
+/// How many stacks a dry run found that hold what would refuse to go.
+fn guarded(places: &[PlaceOutcome]) -> usize {
+    let rows = places.iter().filter_map(|place| place.read.as_ref()).flat_map(|(_, groups)| groups).flat_map(|g| &g.stacks);
+    let results = rows.filter_map(|row| row.result.as_ref());
+    results.filter(|result| result.result == Ending::DryRun && result.guarded.is_some_and(|guarded| guarded > 0)).count()
 }
 
 /// The whole of a place, for its own bucket.
@@ -107,27 +126,17 @@ fn first_error(places: &[PlaceOutcome]) -> Ending {
     name.and_then(Ending::from_name).filter(|ending| !ending.succeeds()).unwrap_or(Ending::Error)
 }
 
-fn message(total: &Counts, unread: usize, result: Ending) -> String {
-    if result != Ending::Partial {
-        return result.meaning().to_owned();
-    }
-    let parts = [
-        (total.deleted, "deleted"),
-        (total.failed, "failed"),
-        (total.held, "held by a stack that stayed"),
-        (total.waiting, "not begun or not heard of"),
-        (unread, "places that could not be read"),
-    ];
-    let said: Vec<String> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
-    format!("of {} stacks: {}", total.chosen, said.join(", "))
-}
-
+/// What is known of a place even when it could not be read: what the request says of it.
 fn of_place(sweep: &Sweep, place: &PlaceOutcome) -> Value {
     let selected = &place.selected;
     let found = selected.found.as_ref();
     let key = |key: String| found.map(|found| format!("s3://{}/{key}", found.bucket));
+    let asked = sweep.places.get(selected.place);
     json!({
-        "account": found.map(|found| found.account.as_str()),
+        "account": found.map_or_else(|| sweep.account(selected.place), |found| found.account.clone()),
+        "regions": asked.map(|place| place.select.regions.as_slice()).unwrap_or_default(),
+        "bucket": found.map(|found| found.bucket.as_str()).or(asked.and_then(|place| place.bucket.as_deref())),
+        "prefix": asked.map(|place| place.prefix.as_str()),
         "chosen": selected.chosen, "left": selected.left,
         "selection": key(sweep.selection_key(selected.place)).filter(|_| selected.error.is_none()),
         "report": key(sweep.report_key(selected.place)).filter(|_| place.read.is_some()),
@@ -151,10 +160,18 @@ fn estimate(places: &[PlaceOutcome]) -> Value {
 }
 
 /// What is to be mended first, then the rest in the order of the teardowns.
-fn stacks(places: &[PlaceOutcome]) -> Vec<Value> {
-    let all = places.iter().filter_map(|place| place.read.as_ref()).flat_map(|(selection, groups)| rows(selection, groups));
-    let (good, bad): (Vec<Value>, Vec<Value>) =
-        all.partition(|row| matches!(row["result"].as_str(), Some("Deleted" | "Empty" | "NothingToDo" | "DryRun")));
+fn stacks(sweep: &Sweep, places: &[PlaceOutcome], refused: bool) -> Vec<Value> {
+    let of_place = |place: &PlaceOutcome| {
+        let rows = place.read.as_ref().map(|(selection, groups)| rows(selection, groups)).unwrap_or_default();
+        let found = place.selected.found.as_ref();
+        let account = found.map_or_else(|| sweep.account(place.selected.place), |found| found.account.clone());
+        rows.into_iter().map(move |mut row| {
+            row["account"] = account.as_str().into();
+            row
+        })
+    };
+    let all = places.iter().flat_map(of_place);
+    let (good, bad): (Vec<Value>, Vec<Value>) = all.partition(|row| went(row, refused));
     bad.into_iter().chain(good).collect()
 }
 
@@ -196,7 +213,10 @@ fn row(chosen: &Chosen, row: Option<&Row>, selection: &Selection) -> Value {
             value["result"] = "NotHeard".into();
             value["message"] = "its teardown was started; how it ended its own execution and report say".into();
         }
-        _ => value["result"] = "NotBegun".into(),
+        _ => {
+            value["result"] = "NotBegun".into();
+            value["message"] = "the sweep ended before its turn: sweep again".into();
+        }
     }
     value
 }

@@ -8,9 +8,12 @@ use ebb_core::{Ending, Refusal};
 use ebb_store::Execution;
 use ebb_store::lambda::Failure;
 use ebb_store::runs::NOT_LEARNT;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::Deps;
+
+/// So many selections are named in a Cause, which holds 32 KiB.
+const MOST_SELECTIONS: usize = 20;
 
 /// The sweep of an execution, or a refusal as the error and cause that the machine fails with.
 pub(crate) async fn ask(execution_arn: &str, deps: &Deps) -> Result<SweepAnswer, Failure> {
@@ -59,7 +62,7 @@ fn refuse(refusal: &Refusal) -> SweepAnswer {
         sweep: None,
         places: Vec::new(),
         error: Some(refusal.ending.name().into()),
-        cause: Some(refusal.cause(None)),
+        cause: Some(refusal.cause(Value::Null)),
     }
 }
 
@@ -79,7 +82,7 @@ pub(crate) fn admit(request: &AdmitRequest, deps: &Deps) -> AdmitAnswer {
         Ok(()) => AdmitAnswer { next: SweepNext::Sweep, sweep, groups, error: None, cause: None },
         Err(refusal) => {
             tracing::warn!(sweep = %sweep.sweep_id, cause = %refusal.message, "sweep refused");
-            let cause = with_selections(&refusal.cause(Some(&sweep.sweep_id)), &sweep);
+            let cause = refusal.cause(with_selections(&sweep));
             AdmitAnswer {
                 next: SweepNext::Refuse,
                 sweep,
@@ -91,17 +94,18 @@ pub(crate) fn admit(request: &AdmitRequest, deps: &Deps) -> AdmitAnswer {
     }
 }
 
-/// A cause that also says where the selections lie.
-fn with_selections(cause: &str, sweep: &Sweep) -> String {
+/// What the Cause says of the sweep, with where the selections lie.
+fn with_selections(sweep: &Sweep) -> Value {
     let keys = sweep.places.iter().enumerate().filter_map(|(n, place)| {
         let found = place.found.as_ref()?;
         Some(Value::from(format!("s3://{}/{}", found.bucket, sweep.selection_key(n))))
     });
-    match serde_json::from_str::<Value>(cause) {
-        Ok(mut value) => {
-            value["selections"] = keys.collect();
-            value.to_string()
-        }
-        Err(_) => cause.to_owned(),
+    let mut keys: Vec<Value> = keys.collect();
+    let mut told = sweep.told();
+    if let Some(more) = keys.len().checked_sub(MOST_SELECTIONS).filter(|more| *more > 0) {
+        told["more"] = json!({"selections": more});
+        keys.truncate(MOST_SELECTIONS);
     }
+    told["selections"] = keys.into();
+    told
 }

@@ -1,12 +1,12 @@
 //! What came of a sweep: a report beside each selection, and the execution's answer.
 
+use ebb_core::Refusal;
 use ebb_core::payload::{FinishAnswer, FinishNext};
 use ebb_core::sweep::Sweep;
 use ebb_core::sweep::group::Group;
 use ebb_core::sweep::payload::{Selected, SumUpRequest};
 use ebb_core::sweep::select::Selection;
 use ebb_core::sweep::summary::{PlaceOutcome, report, summary};
-use ebb_core::{Refusal, text};
 use ebb_store::lambda::Failure;
 use ebb_store::{Bucket, Put, When, at_once};
 
@@ -29,7 +29,7 @@ pub(crate) async fn sum_up(request: &SumUpRequest, deps: &Deps) -> Result<Finish
 }
 
 async fn outcome(sweep: &Sweep, selected: &Selected, deps: &Deps) -> PlaceOutcome {
-    let mut selected = selected.clone();
+    let selected = selected.clone();
     if selected.error.is_some() {
         return PlaceOutcome { selected, read: None };
     }
@@ -37,9 +37,7 @@ async fn outcome(sweep: &Sweep, selected: &Selected, deps: &Deps) -> PlaceOutcom
         Ok(read) => PlaceOutcome { selected, read: Some(read) },
         Err(refusal) => {
             tracing::warn!(sweep = %sweep.sweep_id, place = selected.place, error = %refusal.ending, cause = %refusal.message, "place not summed up");
-            selected.error = Some(refusal.ending.name().into());
-            selected.message = Some(text::cut(&refusal.message, 300));
-            PlaceOutcome { selected, read: None }
+            PlaceOutcome { selected: selected.not_read(refusal.ending.name(), &refusal.message), read: None }
         }
     }
 }

@@ -1,4 +1,5 @@
 use ebb_core::payload::{CheckAnswer, CheckNext};
+use ebb_core::run::run_id;
 use ebb_core::{Ending, Refusal};
 use ebb_store::{BucketErrorKind, Execution, ExecutionsError};
 use serde_json::{Value, json};
@@ -204,6 +205,24 @@ async fn a_legacy_record_belongs_or_is_refused() {
     bed.put("cdkd/LegacyMailer/state.json", &edit(LEGACY, |state| state["region"] = json!("")));
     refused(&bed.check(json!({"stack": "LegacyMailer", "confirm": "LegacyMailer"})).await, Ending::InvalidRequest);
     assert_eq!(bed.check(teardown("LegacyMailer", "ap-northeast-1")).await.next, CheckNext::Lock);
+}
+
+/// The request names no region; the run found it, so whoever is told of the refusal is told where.
+#[tokio::test(start_paused = true)]
+async fn a_refusal_says_in_which_region_and_account() {
+    let bed = Bed::new();
+    bed.put("cdkd/SharedBus/us-east-1/state.json", EXPORTER);
+    bed.put("cdkd/Billing/us-east-1/state.json", IMPORTER);
+    let answer = bed.check(json!({"stack": "SharedBus", "confirm": "SharedBus"})).await;
+    refused(&answer, Ending::ActiveImports);
+    let cause: Value = serde_json::from_str(&answer.cause.unwrap()).unwrap();
+    assert_eq!(
+        (&cause["stack"], &cause["region"], &cause["account"], &cause["runId"]),
+        (&json!("SharedBus"), &json!("us-east-1"), &json!("123456789012"), &json!(run_id(ARN, T)))
+    );
+    let answer = bed.check(json!({"stack": "Nobody", "confirm": "Nobody"})).await;
+    let cause: Value = serde_json::from_str(&answer.cause.unwrap()).unwrap();
+    assert_eq!((cause.get("region"), &cause["runId"]), (None, &json!(null)), "it led to no run");
 }
 
 // Strong references: refused with consumer, region and export name, exit class 2; weak ones never refuse.

@@ -218,6 +218,7 @@ async fn too_many_stacks_are_refused_with_the_place_of_the_selection() {
     let cause: Value = serde_json::from_str(&answer.cause.unwrap()).unwrap();
     assert!(cause["message"].as_str().unwrap().starts_with("MaxStacks: 2 stacks were chosen, at most 1"));
     assert_eq!(cause["selections"], json!([format!("s3://{BUCKET}/{}", sweep.selection_key(0))]));
+    assert_eq!((&cause["sweepId"], &cause["name"]), (&json!(sweep.sweep_id), &json!("old")));
 }
 
 #[tokio::test(start_paused = true)]
@@ -229,12 +230,30 @@ async fn a_place_that_is_denied_is_an_answer_and_a_busy_bucket_is_asked_again() 
     assert_eq!((denied.error.as_deref(), denied.chosen), (Some("AccessDenied"), 0));
     let end = ask(&bed, json!({"action": "sumUp", "sweep": sweep, "selected": [denied]})).await;
     assert_eq!(end["error"], "AccessDenied");
+    let message = end["output"]["message"].as_str().unwrap();
+    assert!(message.starts_with("nothing could be read in account 123456789012, prefix cdkd: "), "{message}");
 
     bed.fail("LIST cdkd/".into(), 1, BucketErrorKind::Unavailable);
     let payload = json!({"action": "select", "sweep": sweep, "place": 0});
     let busy = handle(serde_json::from_value(payload).unwrap(), &bed.deps).await;
     assert_eq!(busy.unwrap_err().name, "Error");
     assert_eq!(select(&bed, &sweep, 0).await.chosen, 2);
+}
+
+/// What the machine has of a crash is its name; the place is told all the same.
+#[tokio::test(start_paused = true)]
+async fn a_place_over_which_the_planner_crashed_is_told_with_its_account_and_the_log_group() {
+    let (bed, ..) = pair(&[]);
+    let sweep = read(&bed, request(json!({"names": ["*"], "regions": ["us-east-1"]}))).await.sweep.unwrap();
+    let crash = json!({"Error": "Sandbox.Timedout", "Cause": json!({"errorMessage": "Task timed out"}).to_string()});
+    let unread = ask(&bed, json!({"action": "unread", "place": 0, "crash": crash})).await;
+    let end = ask(&bed, json!({"action": "sumUp", "sweep": sweep, "selected": [unread]})).await;
+    assert_eq!(end["error"], "Error");
+    let place = &end["output"]["places"][0];
+    assert_eq!((&place["account"], &place["regions"]), (&json!("123456789012"), &json!(["us-east-1"])));
+    let said = "the planner failed while it read the place, with Sandbox.Timedout: Task timed out; \
+                look into the log group /aws/lambda/ebb-planner";
+    assert_eq!((&place["error"], &place["message"]), (&json!("Sandbox.Timedout"), &json!(said)));
 }
 
 /// A sample after another deployment.
