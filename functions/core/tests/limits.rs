@@ -53,8 +53,7 @@ fn a_state_of_fifty_megabytes() {
     // Body, document, trimmed body: what a plan holds while it writes.
     let written = peak_memory();
     drop(trimmed);
-    let node = |row: ebb_core::state::Row| Node { id: format!("Big/{}", row.logical_id), stack: "Big".into(), row };
-    let graph = Graph::build(doc.rows().map(node).collect()).unwrap();
+    let graph = Graph::build(Node::all([("Big", &doc)])).unwrap();
     assert_eq!(graph.nodes().len(), rows);
     if let (Some(before), Some(written), Some(planned)) = (before, written, peak_memory()) {
         let used = |peak: usize| peak.saturating_sub(before);
@@ -91,8 +90,7 @@ fn ten_thousand(stack: &str, id: impl Fn(usize) -> String, resource_type: &str) 
         })
         .collect();
     let doc = StateDoc::parse(json!({"resources": rows}).to_string().as_bytes(), Layout::Regional).unwrap();
-    let node = |row: ebb_core::state::Row| Node { id: format!("{stack}/{}", row.logical_id), stack: stack.into(), row };
-    Graph::build(doc.rows().map(node).collect()).unwrap()
+    Graph::build(Node::all([(stack, &doc)])).unwrap()
 }
 
 /// Results for the wave that is out: every seventh is not done yet, the others are.

@@ -20,7 +20,7 @@ pub(crate) async fn forecast(bucket: &dyn Bucket, record: &RunRecord) -> Option<
     let mut nodes = Vec::new();
     for stack in record.stacks.keys() {
         let file = state_file::read(bucket, &record.run.key().sibling(stack)).await.ok()??;
-        nodes.extend(file.doc.rows().map(|row| Node { id: format!("{stack}/{}", row.logical_id), stack: stack.clone(), row }));
+        nodes.extend(Node::all([(stack.as_str(), &file.doc)]));
     }
     let graph = Graph::build(nodes).ok()?;
     Some(Forecast { levels: levels(&graph, record), longest_path_seconds: Weights::of(&graph).longest().ceil() as u64 })
@@ -63,8 +63,7 @@ mod tests {
         });
         let body = json!({"version": 9, "stackName": "S", "region": "us-west-2", "resources": rows}).to_string();
         let doc = StateDoc::parse(body.as_bytes(), Layout::Regional).unwrap();
-        let node = |row: ebb_core::state::Row| Node { id: format!("S/{}", row.logical_id), stack: "S".into(), row };
-        let graph = Graph::build(doc.rows().map(node).collect()).unwrap();
+        let graph = Graph::build(Node::all([("S", &doc)])).unwrap();
         let mut record = record();
         record.resources.insert("S/Kept".into(), resource("AWS::X::Y", Status::Retained));
         assert_eq!(levels(&graph, &record), [vec!["S/First", "S/Free", "S/Under"], vec!["S/Mid"], vec!["S/Last"]]);

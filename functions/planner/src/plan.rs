@@ -8,7 +8,7 @@ use ebb_core::lock::FenceView;
 use ebb_core::payload::{PlanAnswer, PlanNext, PlanRequest};
 use ebb_core::plan::{self, Moment, Weights};
 use ebb_core::run::told;
-use ebb_core::{Ending, Graph, Refusal, Run, RunRecord, StackKey, Status, text};
+use ebb_core::{Ending, Graph, Node, Refusal, Run, RunRecord, StackKey, Status, text};
 use ebb_store::in_line::{Files, bring_in_line, has_news, trimmed};
 use ebb_store::lambda::Failure;
 use ebb_store::record_file::{self, RecordWriteError, Recorded};
@@ -16,7 +16,7 @@ use ebb_store::state_file::digest;
 use ebb_store::{Bucket, lock};
 
 use crate::Deps;
-use crate::survey::{Survey, nodes, survey};
+use crate::survey::{Survey, survey};
 
 /// What a warm container remembers of the run it planned last. Digests in the record say whether it still holds.
 #[derive(Default)]
@@ -213,7 +213,7 @@ impl Planner<'_> {
     }
 
     fn graph(&self, files: &Files) -> Result<Graph, Refusal> {
-        Graph::build(nodes(files.all().map(|file| (&file.key.stack, file))))
+        Graph::build(Node::all(files.all().map(|file| (file.key.stack.as_str(), &file.doc))))
     }
 
     /// The answer, made from the record and the states that go with it and from nothing else, so that every repetition of

@@ -53,7 +53,7 @@ pub(crate) async fn tree(bucket: &dyn Bucket, run: &Run, rails: &Rails, region_g
     let docs: Vec<_> = files.values().map(|file| &file.doc).collect();
     rails.admits_state(&docs)?;
 
-    let nodes = nodes(&files);
+    let nodes = Node::all(files.iter().map(|(stack, file)| (stack.as_str(), &file.doc)));
     refuse_own(&nodes, run, rails)?;
     let orphans = files
         .iter()
@@ -61,16 +61,6 @@ pub(crate) async fn tree(bucket: &dyn Bucket, run: &Run, rails: &Rails, region_g
         .collect();
     let graph = Graph::build(nodes)?;
     Ok(Some(Survey { files, graph, broken, orphans, warnings: Vec::new() }))
-}
-
-/// The rows of all files as nodes.
-pub(crate) fn nodes<'a>(files: impl IntoIterator<Item = (&'a String, &'a StateFile)>) -> Vec<Node> {
-    files
-        .into_iter()
-        .flat_map(|(stack, file)| {
-            file.doc.rows().map(move |row| Node { id: format!("{stack}/{}", row.logical_id), stack: stack.clone(), row })
-        })
-        .collect()
 }
 
 /// Nested stacks' states, level by level. A child without state is done; a child whose state cannot be used fails its row.

@@ -37,10 +37,8 @@ impl Template {
         Graph::build(
             self.resources
                 .iter()
-                .map(|(logical_id, resource)| Node {
-                    id: format!("{}/{logical_id}", self.name),
-                    stack: self.name.clone(),
-                    row: Row {
+                .map(|(logical_id, resource)| {
+                    let row = Row {
                         logical_id: logical_id.clone(),
                         resource_type: resource.resource_type.clone(),
                         physical_id: Some(logical_id.clone()),
@@ -49,7 +47,8 @@ impl Template {
                         dependencies: resource.depends_on.clone(),
                         deletion_policy: None,
                         provisioned_by: Default::default(),
-                    },
+                    };
+                    Node::new(&self.name, row)
                 })
                 .collect(),
         )

@@ -2,18 +2,19 @@
 //! frontier needs because nothing waits for a whole level (a custom resource's handler still needs its role's policy,
 //! which nothing depends on).
 
+use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
 
 use serde_json::Value;
 
-use super::references::{Reference, at, walk};
-use super::{Edge, Index, Node};
+use super::references::{Reference, at, read, walk};
+use super::{Edge, Index, Node, Stack};
 
 /// All computed edges.
 pub(super) fn edges(nodes: &[Node], index: &Index) -> Vec<Edge> {
     let mut edges = Vec::new();
-    for stack in index.stacks() {
-        let scope = Scope::of(nodes, index, stack);
+    for stack in &index.stacks {
+        let scope = Scope::of(nodes, stack);
         scope.composite_alarms(&mut edges);
         scope.role_users(&mut edges);
         scope.log_groups(&mut edges);
@@ -25,39 +26,40 @@ pub(super) fn edges(nodes: &[Node], index: &Index) -> Vec<Edge> {
 
 struct Scope<'a> {
     nodes: &'a [Node],
-    index: &'a Index,
-    stack: &'a str,
-    members: Vec<usize>,
+    stack: &'a Stack<'a>,
     /// Role name → its row.
     roles: HashMap<&'a str, usize>,
     /// A role's row → the rows of policies that stand in it.
     policies: HashMap<usize, Vec<usize>>,
-    /// Function name → its row.
-    functions: HashMap<&'a str, usize>,
+    /// Function name → its row; made when somebody asks.
+    functions: OnceCell<HashMap<&'a str, usize>>,
 }
 
 impl<'a> Scope<'a> {
-    fn of(nodes: &'a [Node], index: &'a Index, stack: &'a str) -> Self {
-        let members = index.members(stack);
-        let mut scope =
-            Scope { nodes, index, stack, members, roles: HashMap::new(), policies: HashMap::new(), functions: HashMap::new() };
+    fn of(nodes: &'a [Node], stack: &'a Stack<'a>) -> Self {
+        let mut scope = Scope { nodes, stack, roles: HashMap::new(), policies: HashMap::new(), functions: OnceCell::new() };
         scope.roles = scope.by_physical_id("AWS::IAM::Role", name_in);
-        scope.functions = scope.by_physical_id("AWS::Lambda::Function", name_in);
         scope.policies = scope.policies_by_role();
         scope
     }
 
     /// The rows of a type by (a part of) their physical ids.
     fn by_physical_id(&self, resource_type: &str, part: impl Fn(&'a str) -> &'a str) -> HashMap<&'a str, usize> {
-        let rows = self.index.of_type(self.stack, resource_type).iter();
-        rows.filter_map(|&n| Some((part(self.nodes[n].row.physical_id.as_deref()?), n))).collect()
+        let rows = self.stack.of_type(resource_type);
+        let mut found = HashMap::with_capacity(rows.len());
+        found.extend(rows.iter().filter_map(|&n| Some((part(self.nodes[n].row.physical_id.as_deref()?), n))));
+        found
+    }
+
+    fn functions(&self) -> &HashMap<&'a str, usize> {
+        self.functions.get_or_init(|| self.by_physical_id("AWS::Lambda::Function", name_in))
     }
 
     /// Inline and managed policies by the roles they name or that name them.
     fn policies_by_role(&self) -> HashMap<usize, Vec<usize>> {
         let mut found: HashMap<usize, Vec<usize>> = HashMap::new();
         for resource_type in ["AWS::IAM::Policy", "AWS::IAM::RolePolicy", "AWS::IAM::ManagedPolicy"] {
-            for &policy in self.index.of_type(self.stack, resource_type) {
+            for &policy in self.stack.of_type(resource_type) {
                 let properties = &self.nodes[policy].row.properties;
                 for reference in at(properties, "Roles").into_iter().chain(at(properties, "RoleName")) {
                     if let Some(role) = self.role_of(&reference) {
@@ -67,7 +69,7 @@ impl<'a> Scope<'a> {
             }
         }
         let managed = self.by_physical_id("AWS::IAM::ManagedPolicy", |arn| arn);
-        for &role in self.index.of_type(self.stack, "AWS::IAM::Role") {
+        for &role in self.stack.of_type("AWS::IAM::Role") {
             for reference in at(&self.nodes[role].row.properties, "ManagedPolicyArns") {
                 let policy = match &reference {
                     Reference::Id(arn) => managed.get(arn).copied(),
@@ -82,7 +84,7 @@ impl<'a> Scope<'a> {
 
     /// The row of that name, when it is of that type.
     fn logical(&self, id: &str, resource_type: &str) -> Option<usize> {
-        self.index.logical(self.stack, id).filter(|&n| self.nodes[n].row.resource_type == resource_type)
+        self.stack.logical(id).filter(|&n| self.nodes[n].row.resource_type == resource_type)
     }
 
     fn role_of(&self, reference: &Reference<'_>) -> Option<usize> {
@@ -95,13 +97,13 @@ impl<'a> Scope<'a> {
 
     /// A composite alarm goes before every alarm that its rule names: only text links them.
     fn composite_alarms(&self, edges: &mut Vec<Edge>) {
-        let composites = self.index.of_type(self.stack, "AWS::CloudWatch::CompositeAlarm");
+        let composites = self.stack.of_type("AWS::CloudWatch::CompositeAlarm");
         if composites.is_empty() {
             return;
         }
         let mut alarms: HashMap<&str, usize> = HashMap::new();
         for resource_type in ["AWS::CloudWatch::Alarm", "AWS::CloudWatch::CompositeAlarm"] {
-            for &alarm in self.index.of_type(self.stack, resource_type) {
+            for &alarm in self.stack.of_type(resource_type) {
                 let row = &self.nodes[alarm].row;
                 let name = row.properties.get("AlarmName").and_then(Value::as_str).or(row.physical_id.as_deref());
                 alarms.extend(name.map(|name| (alarm_name(name), alarm)));
@@ -116,7 +118,10 @@ impl<'a> Scope<'a> {
 
     /// What uses a role goes before the role's policies: a function without its policy fails in the middle of its work.
     fn role_users(&self, edges: &mut Vec<Edge>) {
-        for &user in &self.members {
+        if self.policies.is_empty() {
+            return;
+        }
+        for &user in &self.stack.members {
             let node = &self.nodes[user];
             if node.row.resource_type.starts_with("AWS::IAM::") {
                 continue;
@@ -134,9 +139,9 @@ impl<'a> Scope<'a> {
     /// Roles in properties whose name ends in `Role` or `RoleArn`.
     fn roles_used(&self, node: &Node) -> BTreeSet<usize> {
         let mut used = BTreeSet::new();
-        walk(&node.row.properties, &mut |property, reference| {
+        walk(&node.row.properties, &mut |property, value| {
             if property.ends_with("Role") || property.ends_with("RoleArn") {
-                used.extend(self.role_of(&reference));
+                used.extend(self.role_of(&read(value)));
             }
         });
         used
@@ -145,7 +150,10 @@ impl<'a> Scope<'a> {
     /// A function goes before its log group: a late invocation would make the group again, outside any state.
     fn log_groups(&self, edges: &mut Vec<Edge>) {
         let groups = self.by_physical_id("AWS::Logs::LogGroup", |name| name);
-        for (name, &function) in &self.functions {
+        if groups.is_empty() {
+            return;
+        }
+        for (name, &function) in self.functions() {
             let own = format!("/aws/lambda/{name}");
             let configured = at(&self.nodes[function].row.properties, "LoggingConfig.LogGroup");
             edges.extend(groups.get(own.as_str()).map(|&group| (function, group)));
@@ -159,12 +167,13 @@ impl<'a> Scope<'a> {
     /// A custom resource goes before its handler, the handler's role, policies and permissions, and, when the handler sits
     /// in a VPC, before that VPC's ways out. A handler behind a topic is reached through the topic's subscription.
     fn custom_resources(&self, edges: &mut Vec<Edge>) {
-        let customs: Vec<usize> = self.members.iter().copied().filter(|&n| is_custom(&self.nodes[n].row.resource_type)).collect();
+        let customs: Vec<usize> =
+            self.stack.members.iter().copied().filter(|&n| is_custom(&self.nodes[n].row.resource_type)).collect();
         if customs.is_empty() {
             return;
         }
         let mut permissions: HashMap<usize, Vec<usize>> = HashMap::new();
-        for &permission in self.index.of_type(self.stack, "AWS::Lambda::Permission") {
+        for &permission in self.stack.of_type("AWS::Lambda::Permission") {
             for function in at(&self.nodes[permission].row.properties, "FunctionName") {
                 if let Some(function) = self.function(&function) {
                     permissions.entry(function).or_default().push(permission);
@@ -177,7 +186,7 @@ impl<'a> Scope<'a> {
             let mut handlers: Vec<usize> = self.function(token).into_iter().collect();
             if let Some(topic) = self.topic(token) {
                 edges.push((custom, topic));
-                for &subscription in self.index.of_type(self.stack, "AWS::SNS::Subscription") {
+                for &subscription in self.stack.of_type("AWS::SNS::Subscription") {
                     let properties = &self.nodes[subscription].row.properties;
                     if at(properties, "TopicArn").iter().any(|arn| self.topic(arn) == Some(topic)) {
                         edges.push((custom, subscription));
@@ -199,7 +208,7 @@ impl<'a> Scope<'a> {
 
     fn function(&self, reference: &Reference<'_>) -> Option<usize> {
         match reference {
-            Reference::Id(arn) => self.functions.get(name_in(arn)).copied(),
+            Reference::Id(arn) => self.functions().get(name_in(arn)).copied(),
             Reference::Logical(id) => self.logical(id, "AWS::Lambda::Function"),
             Reference::Unknown => None,
         }
@@ -208,7 +217,7 @@ impl<'a> Scope<'a> {
     fn topic(&self, reference: &Reference<'_>) -> Option<usize> {
         match reference {
             Reference::Id(arn) => {
-                let topics = self.index.of_type(self.stack, "AWS::SNS::Topic").iter().copied();
+                let topics = self.stack.of_type("AWS::SNS::Topic").iter().copied();
                 topics.into_iter().find(|&n| self.nodes[n].row.physical_id.as_deref() == Some(*arn))
             }
             Reference::Logical(id) => self.logical(id, "AWS::SNS::Topic"),
@@ -225,13 +234,13 @@ impl<'a> Scope<'a> {
         for resource_type in
             ["AWS::EC2::NatGateway", "AWS::EC2::Route", "AWS::EC2::VPCGatewayAttachment", "AWS::EC2::VPCEndpoint"]
         {
-            edges.extend(self.index.of_type(self.stack, resource_type).iter().map(|&way| (custom, way)));
+            edges.extend(self.stack.of_type(resource_type).iter().map(|&way| (custom, way)));
         }
     }
 
     /// The emptier of a bucket goes before the bucket and its policy, which gives the handler its access.
     fn bucket_emptiers(&self, edges: &mut Vec<Edge>) {
-        let emptiers = self.index.of_type(self.stack, "Custom::S3AutoDeleteObjects");
+        let emptiers = self.stack.of_type("Custom::S3AutoDeleteObjects");
         if emptiers.is_empty() {
             return;
         }
@@ -245,7 +254,7 @@ impl<'a> Scope<'a> {
             Reference::Unknown => None,
         };
         let mut policies: HashMap<&str, BTreeSet<usize>> = HashMap::new();
-        for &policy in self.index.of_type(self.stack, "AWS::S3::BucketPolicy") {
+        for &policy in self.stack.of_type("AWS::S3::BucketPolicy") {
             let row = &self.nodes[policy].row;
             let named = at(&row.properties, "Bucket");
             for bucket in named.iter().filter_map(name).chain(row.physical_id.as_deref()) {
@@ -268,7 +277,9 @@ pub(crate) fn is_custom(resource_type: &str) -> bool {
 
 /// The name in an ARN (`…:role/path/name`, `…:function:name`, `…:function:name:alias`) or the name itself.
 fn name_in(id: &str) -> &str {
-    if let Some((_, function)) = id.split_once(":function:") {
+    if id.contains(':')
+        && let Some((_, function)) = id.split_once(":function:")
+    {
         return function.split(':').next().unwrap_or(function);
     }
     id.rsplit('/').next().unwrap_or(id)

@@ -15,7 +15,7 @@ mod tests;
 use std::collections::{HashMap, HashSet};
 
 use crate::ending::{Ending, Refusal};
-use crate::state::Row;
+use crate::state::{Row, StateDoc};
 use crate::text;
 use order::Order;
 
@@ -30,10 +30,29 @@ pub struct Node {
     pub row: Row,
 }
 
+impl Node {
+    /// A row of a stack.
+    pub fn new(stack: &str, row: Row) -> Node {
+        Node { id: [stack, "/", &row.logical_id].concat(), stack: stack.to_owned(), row }
+    }
+
+    /// The rows of stacks' states, in their order.
+    pub fn all<'a>(states: impl IntoIterator<Item = (&'a str, &'a StateDoc)>) -> Vec<Node> {
+        let states: Vec<_> = states.into_iter().collect();
+        let mut nodes = Vec::with_capacity(states.iter().map(|(_, state)| state.resource_count()).sum());
+        for (stack, state) in states {
+            nodes.extend(state.rows().map(|row| Node::new(stack, row)));
+        }
+        nodes
+    }
+}
+
 /// The nodes of a run and who needs whom.
 #[derive(Debug)]
 pub struct Graph {
     nodes: Vec<Node>,
+    /// Nodes sorted by their ids.
+    by_id: Vec<usize>,
     /// `needs[a]` holds every `b` that must outlive `a`.
     needs: Vec<Vec<usize>>,
     needed_by: Vec<Vec<usize>>,
@@ -48,49 +67,54 @@ type Edge = (usize, usize);
 impl Graph {
     /// The graph of a stack and its nested ones. Fails on a cycle of recorded edges, naming it.
     pub fn build(nodes: Vec<Node>) -> Result<Graph, Refusal> {
-        let mut warnings = Vec::new();
-        let index = Index::of(&nodes);
+        let mut by_id: Vec<usize> = (0..nodes.len()).collect();
+        by_id.sort_by(|&a, &b| nodes[a].id.cmp(&nodes[b].id));
+        let (mut warnings, index) = (Vec::new(), Index::of(&nodes));
 
-        let mut edges = Edges::new(nodes.len());
-        for edge in index.recorded(&nodes, &mut warnings) {
-            edges.add(edge);
+        let (mut needs, mut needed_by) = (vec![Vec::new(); nodes.len()], vec![Vec::new(); nodes.len()]);
+        for (earlier, later) in distinct(index.recorded(&nodes, &mut warnings)) {
+            needs[earlier].push(later);
+            needed_by[later].push(earlier);
         }
-        let order = Order::of(&edges.needs, &edges.needed_by).map_err(|cycle| {
+        let order = Order::of(&needs, &needed_by).map_err(|cycle| {
             let names: Vec<String> = cycle.iter().map(|&i| text::display(&nodes[i].id)).collect();
             let shown = names.iter().take(12).map(String::as_str).collect::<Vec<_>>().join(" -> ");
             let message = format!("Circular dependency detected: {shown} -> {}", names.first().map_or("", String::as_str));
             Refusal::new(Ending::CircularDependency, message)
         })?;
 
-        let mut graph = Graph { needs: edges.needs, needed_by: edges.needed_by, order, warnings, nodes };
-        let type_rules = rules::edges(&graph.nodes, &index);
-        let computed = computed::edges(&graph.nodes, &index);
-        graph.add_implicit(type_rules, &mut edges.known);
-        graph.add_implicit(computed, &mut edges.known);
+        let (type_rules, computed) = (rules::edges(&nodes, &index), computed::edges(&nodes, &index));
+        let mut graph = Graph { needs, needed_by, order, warnings, by_id, nodes };
+        graph.add_implicit(type_rules);
+        graph.add_implicit(computed);
         Ok(graph)
     }
 
     /// Adds edges in (later, earlier) order of their ids; one that would close a cycle is left out with a warning.
-    fn add_implicit(&mut self, mut implicit: Vec<Edge>, known: &mut HashSet<Edge>) {
-        implicit.sort_by(|a, b| {
-            let key = |e: &Edge| (&self.nodes[e.1].id, &self.nodes[e.0].id);
-            key(a).cmp(&key(b))
-        });
-        for (earlier, later) in implicit {
-            if earlier == later || known.contains(&(earlier, later)) {
-                continue;
-            }
-            if self.order.admit(earlier, later, &self.needs, &self.needed_by) {
-                known.insert((earlier, later));
-                self.needs[earlier].push(later);
-                self.needed_by[later].push(earlier);
-            } else {
-                let name = |i: usize| text::display(&self.nodes[i].id);
-                self.warnings.push(format!(
-                    "the rule that {} goes before {} would close a cycle of recorded dependencies and is left out",
-                    name(earlier),
-                    name(later)
-                ));
+    fn add_implicit(&mut self, mut implicit: Vec<Edge>) {
+        let mut rank = vec![0; self.nodes.len()];
+        self.by_id.iter().enumerate().for_each(|(place, &node)| rank[node] = place);
+        implicit.sort_unstable_by_key(|&(earlier, later)| (rank[later], rank[earlier]));
+        // For each node, the last one that it is known to go before.
+        let mut goes_before = vec![usize::MAX; self.nodes.len()];
+        for same in implicit.chunk_by(|a, b| a.1 == b.1) {
+            self.needed_by[same[0].1].iter().for_each(|&known| goes_before[known] = same[0].1);
+            for &(earlier, later) in same {
+                if earlier == later || goes_before[earlier] == later {
+                    continue;
+                }
+                if self.order.admit(earlier, later, &self.needs, &self.needed_by) {
+                    goes_before[earlier] = later;
+                    self.needs[earlier].push(later);
+                    self.needed_by[later].push(earlier);
+                } else {
+                    let name = |i: usize| text::display(&self.nodes[i].id);
+                    self.warnings.push(format!(
+                        "the rule that {} goes before {} would close a cycle of recorded dependencies and is left out",
+                        name(earlier),
+                        name(later)
+                    ));
+                }
             }
         }
     }
@@ -98,6 +122,23 @@ impl Graph {
     /// The nodes, in the order they were given.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
+    }
+
+    /// The nodes, sorted by their ids.
+    pub(crate) fn by_id(&self) -> &[usize] {
+        &self.by_id
+    }
+
+    /// What belongs to each node, of things that are sorted by the ids of nodes.
+    pub(crate) fn by_node<'t, T>(&self, sorted: impl IntoIterator<Item = (&'t String, T)>) -> Vec<Option<T>> {
+        let mut found: Vec<Option<T>> = self.nodes.iter().map(|_| None).collect();
+        let mut sorted = sorted.into_iter().peekable();
+        for &node in &self.by_id {
+            let id = &self.nodes[node].id;
+            while sorted.next_if(|(other, _)| *other < id).is_some() {}
+            found[node] = sorted.next_if(|(other, _)| *other == id).map(|(_, thing)| thing);
+        }
+        found
     }
 
     /// What must outlive the node.
@@ -139,72 +180,70 @@ impl Graph {
     }
 }
 
-/// Adjacency under construction.
-struct Edges {
-    needs: Vec<Vec<usize>>,
-    needed_by: Vec<Vec<usize>>,
-    known: HashSet<Edge>,
+/// Every edge once, in the order they came.
+fn distinct(edges: Vec<Edge>) -> impl Iterator<Item = Edge> {
+    let mut places: Vec<(Edge, usize)> = edges.into_iter().zip(0..).collect();
+    places.sort_unstable();
+    places.dedup_by_key(|&mut (edge, _)| edge);
+    places.sort_unstable_by_key(|&(_, place)| place);
+    places.into_iter().map(|(edge, _)| edge)
 }
 
-impl Edges {
-    fn new(nodes: usize) -> Self {
-        Edges { needs: vec![Vec::new(); nodes], needed_by: vec![Vec::new(); nodes], known: HashSet::new() }
+/// Finding rows by what others call them. Names are borrowed from the nodes.
+pub(crate) struct Index<'a> {
+    stacks: Vec<Stack<'a>>,
+    /// Which of them each node is in.
+    stack_of: Vec<usize>,
+    by_name: HashMap<&'a str, usize>,
+}
+
+/// The rows of one stack.
+#[derive(Default)]
+struct Stack<'a> {
+    /// In the order they were given.
+    members: Vec<usize>,
+    by_logical: HashMap<&'a str, usize>,
+    by_type: HashMap<&'a str, Vec<usize>>,
+}
+
+impl Stack<'_> {
+    /// The row of that name.
+    fn logical(&self, logical_id: &str) -> Option<usize> {
+        self.by_logical.get(logical_id).copied()
     }
 
-    fn add(&mut self, (earlier, later): Edge) {
-        if self.known.insert((earlier, later)) {
-            self.needs[earlier].push(later);
-            self.needed_by[later].push(earlier);
-        }
+    /// The rows of a type.
+    fn of_type(&self, resource_type: &str) -> &[usize] {
+        self.by_type.get(resource_type).map_or(&[], Vec::as_slice)
     }
 }
 
-/// Finding rows by what others call them.
-pub(crate) struct Index {
-    /// stack → logical id → node.
-    by_logical: HashMap<String, HashMap<String, usize>>,
-    /// stack → type → nodes.
-    by_type: HashMap<String, HashMap<String, Vec<usize>>>,
-}
-
-impl Index {
-    fn of(nodes: &[Node]) -> Self {
-        let mut index = Index { by_logical: HashMap::new(), by_type: HashMap::new() };
+impl<'a> Index<'a> {
+    fn of(nodes: &'a [Node]) -> Self {
+        let mut index = Index { stacks: Vec::new(), stack_of: Vec::with_capacity(nodes.len()), by_name: HashMap::new() };
         for (i, node) in nodes.iter().enumerate() {
-            index.by_logical.entry(node.stack.clone()).or_default().insert(node.row.logical_id.clone(), i);
-            index.by_type.entry(node.stack.clone()).or_default().entry(node.row.resource_type.clone()).or_default().push(i);
+            let at = *index.by_name.entry(&node.stack).or_insert(index.stacks.len());
+            if at == index.stacks.len() {
+                index.stacks.push(Stack::default());
+            }
+            let stack = &mut index.stacks[at];
+            stack.members.push(i);
+            stack.by_type.entry(&node.row.resource_type).or_default().push(i);
+            index.stack_of.push(at);
+        }
+        for stack in &mut index.stacks {
+            stack.by_logical = stack.members.iter().map(|&i| (nodes[i].row.logical_id.as_str(), i)).collect();
         }
         index
-    }
-
-    /// The row of that name in that stack.
-    pub(crate) fn logical(&self, stack: &str, logical_id: &str) -> Option<usize> {
-        self.by_logical.get(stack)?.get(logical_id).copied()
-    }
-
-    /// The rows of a type in a stack.
-    pub(crate) fn of_type(&self, stack: &str, resource_type: &str) -> &[usize] {
-        self.by_type.get(stack).and_then(|types| types.get(resource_type)).map_or(&[], Vec::as_slice)
-    }
-
-    /// All rows of a stack, in the order they were given.
-    pub(crate) fn members(&self, stack: &str) -> Vec<usize> {
-        let mut members: Vec<usize> = self.by_type.get(stack).into_iter().flat_map(HashMap::values).flatten().copied().collect();
-        members.sort_unstable();
-        members
-    }
-
-    /// The stacks.
-    pub(crate) fn stacks(&self) -> impl Iterator<Item = &str> {
-        self.by_type.keys().map(String::as_str)
     }
 
     /// `dependencies`, intrinsics that were left in properties, and the nesting of stacks.
     fn recorded(&self, nodes: &[Node], warnings: &mut Vec<String>) -> Vec<Edge> {
         let mut edges = Vec::new();
         for (i, node) in nodes.iter().enumerate() {
+            let stack = &self.stacks[self.stack_of[i]];
             for wanted in &node.row.dependencies {
-                match self.logical(&node.stack, wanted) {
+                match stack.logical(wanted) {
                     Some(j) if j == i => warnings.push(format!("{} depends on itself; ignored", text::display(&node.id))),
                     Some(j) => edges.push((i, j)),
                     None => warnings.push(format!(
@@ -215,7 +254,7 @@ impl Index {
                 }
             }
             for wanted in references::intrinsics(&node.row.properties) {
-                edges.extend(self.logical(&node.stack, &wanted).filter(|&j| j != i).map(|j| (i, j)));
+                edges.extend(stack.logical(&wanted).filter(|&j| j != i).map(|j| (i, j)));
             }
         }
         self.nest(nodes, &mut edges);
@@ -224,26 +263,27 @@ impl Index {
 
     /// A nested stack's rows go after everything that needs the nested row, and before the nested row itself.
     fn nest(&self, nodes: &[Node], edges: &mut Vec<Edge>) {
+        let mut rows: Vec<usize> = (0..nodes.len()).filter(|&n| nodes[n].row.is_nested_stack()).collect();
+        if rows.is_empty() {
+            return;
+        }
         let mut needed_in_stack: HashSet<usize> = HashSet::new();
         // Who needs a nested row; grows while the levels above hand their users down.
         let mut users: HashMap<usize, Vec<usize>> = HashMap::new();
         for &(a, b) in edges.iter() {
-            if nodes[a].stack == nodes[b].stack {
+            if self.stack_of[a] == self.stack_of[b] {
                 needed_in_stack.insert(b);
             }
             if nodes[b].row.is_nested_stack() {
                 users.entry(b).or_default().push(a);
             }
         }
-        let mut rows: Vec<usize> = (0..nodes.len()).filter(|&n| nodes[n].row.is_nested_stack()).collect();
         rows.sort_by_key(|&n| nodes[n].stack.matches('~').count());
         for row in rows {
             let node = &nodes[row];
-            let Some(children) = self.by_logical.get(&format!("{}~{}", node.stack, node.row.logical_id)) else { continue };
-            let mut children: Vec<usize> = children.values().copied().collect();
-            children.sort_unstable();
+            let Some(&nested) = self.by_name.get(&*format!("{}~{}", node.stack, node.row.logical_id)) else { continue };
             let above = users.get(&row).cloned().unwrap_or_default();
-            for &child in &children {
+            for &child in &self.stacks[nested].members {
                 edges.push((child, row));
                 // The others follow their siblings that need them.
                 if !needed_in_stack.contains(&child) {

@@ -34,7 +34,8 @@ pub(super) fn at<'a>(properties: &'a Map<String, Value>, path: &str) -> Vec<Refe
     }
 }
 
-fn read(value: &Value) -> Reference<'_> {
+/// What a value says.
+pub(super) fn read(value: &Value) -> Reference<'_> {
     match value {
         Value::String(text) if !is_masked(text) => Reference::Id(text),
         Value::Object(map) if map.len() == 1 => match target(map) {
@@ -72,7 +73,7 @@ fn collect(value: &Value, found: &mut Vec<String>) {
         Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
         Value::Object(map) => {
             found.extend((map.len() == 1).then(|| target(map)).flatten());
-            match map.get("Fn::Sub") {
+            match map.iter().find(|(name, _)| *name == "Fn::Sub").map(|(_, value)| value) {
                 Some(Value::String(template)) => placeholders(template, found),
                 Some(Value::Array(parts)) => {
                     if let Some(Value::String(template)) = parts.first() {
@@ -99,18 +100,18 @@ fn placeholders(template: &str, found: &mut Vec<String>) {
     }
 }
 
-/// Every reference in a value, with the name of the property it stands under. Every string may be one.
-pub(super) fn walk<'a>(properties: &'a Map<String, Value>, visit: &mut impl FnMut(&'a str, Reference<'a>)) {
+/// Every value that may be a reference (a string, an intrinsic), with the name of the property it stands under.
+pub(super) fn walk<'a>(properties: &'a Map<String, Value>, visit: &mut impl FnMut(&'a str, &'a Value)) {
     for (name, value) in properties {
         under(name, value, visit);
     }
 }
 
-fn under<'a>(name: &'a str, value: &'a Value, visit: &mut impl FnMut(&'a str, Reference<'a>)) {
+fn under<'a>(name: &'a str, value: &'a Value, visit: &mut impl FnMut(&'a str, &'a Value)) {
     match value {
-        Value::String(_) => visit(name, read(value)),
+        Value::String(_) => visit(name, value),
         Value::Array(items) => items.iter().for_each(|item| under(name, item, visit)),
-        Value::Object(map) if is_intrinsic(map) => visit(name, read(value)),
+        Value::Object(map) if is_intrinsic(map) => visit(name, value),
         Value::Object(map) => walk(map, visit),
         _ => {}
     }
@@ -155,7 +156,7 @@ mod tests {
             json!({"A": {"Role": "r", "B": [{"Fn::GetAtt": ["R", "Arn"]}, "***"]}, "N": 1, "I": {"Fn::If": ["x", "y", "z"]}}),
         );
         let mut met = Vec::new();
-        walk(&properties, &mut |name, reference| met.push((name, reference)));
+        walk(&properties, &mut |name, value| met.push((name, read(value))));
         assert_eq!(
             met,
             [

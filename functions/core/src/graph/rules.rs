@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use super::references::{Reference, at, walk};
-use super::{Edge, Index, Node};
+use super::references::{Reference, at, read, walk};
+use super::{Edge, Index, Node, Stack};
 
 /// How rows of the earlier type name the KEY they belong to.
 #[derive(Clone, Copy)]
@@ -63,10 +63,10 @@ const RULES: &[Rule] = &[
 /// The edges of all type rules.
 pub(super) fn edges(nodes: &[Node], index: &Index) -> Vec<Edge> {
     let mut edges = Vec::new();
-    for stack in index.stacks() {
-        let vpcs = Vpcs::of_stack(nodes, index, stack);
+    for stack in &index.stacks {
+        let vpcs = Vpcs::of_stack(nodes, stack);
         for rule in RULES {
-            let (keys, earlier) = (index.of_type(stack, rule.key), index.of_type(stack, rule.earlier));
+            let (keys, earlier) = (stack.of_type(rule.key), stack.of_type(rule.earlier));
             if keys.is_empty() || earlier.is_empty() {
                 continue;
             }
@@ -127,7 +127,7 @@ fn belongs(rule: &Rule, row: usize, by_id: &ById<'_>, by_vpc: &ByVpc, vpcs: &Vpc
                     match reference {
                         Reference::Id(id) => found.extend(by_id.get(tail(id)).into_iter().flatten()),
                         Reference::Logical(id) => {
-                            let named = vpcs.index.logical(vpcs.stack, &id);
+                            let named = vpcs.stack.logical(&id);
                             found.extend(named.filter(|&n| vpcs.nodes[n].row.resource_type == rule.key));
                         }
                         Reference::Unknown => return None,
@@ -140,7 +140,7 @@ fn belongs(rule: &Rule, row: usize, by_id: &ById<'_>, by_vpc: &ByVpc, vpcs: &Vpc
             }
             By::Mention => {
                 let mut told = !node.row.properties.is_empty();
-                walk(&node.row.properties, &mut |_, reference| match reference {
+                walk(&node.row.properties, &mut |_, value| match read(value) {
                     Reference::Id(text) => found.extend(by_id.get(text).into_iter().flatten()),
                     Reference::Logical(_) | Reference::Unknown => told = false,
                 });
@@ -161,31 +161,30 @@ fn tail(id: &str) -> &str {
 /// Which VPC a row is in.
 struct Vpcs<'a> {
     nodes: &'a [Node],
-    index: &'a Index,
-    stack: &'a str,
+    stack: &'a Stack<'a>,
     subnets: HashMap<&'a str, usize>,
     /// Internet gateway → its VPCs, from the attachments; `None` when those do not tell.
     gateways: Option<HashMap<usize, Vec<String>>>,
 }
 
 impl<'a> Vpcs<'a> {
-    fn of_stack(nodes: &'a [Node], index: &'a Index, stack: &'a str) -> Self {
+    fn of_stack(nodes: &'a [Node], stack: &'a Stack<'a>) -> Self {
         let by_id = |resource_type: &str| -> HashMap<&'a str, usize> {
-            let rows = index.of_type(stack, resource_type).iter();
+            let rows = stack.of_type(resource_type).iter();
             rows.filter_map(|&n| Some((nodes[n].row.physical_id.as_deref()?, n))).collect()
         };
-        let mut vpcs = Vpcs { nodes, index, stack, subnets: by_id("AWS::EC2::Subnet"), gateways: None };
+        let mut vpcs = Vpcs { nodes, stack, subnets: by_id("AWS::EC2::Subnet"), gateways: None };
         vpcs.gateways = vpcs.attached(&by_id("AWS::EC2::InternetGateway"));
         vpcs
     }
 
     fn attached(&self, gateways: &HashMap<&str, usize>) -> Option<HashMap<usize, Vec<String>>> {
         let mut attached: HashMap<usize, Vec<String>> = HashMap::new();
-        for &attachment in self.index.of_type(self.stack, "AWS::EC2::VPCGatewayAttachment") {
+        for &attachment in self.stack.of_type("AWS::EC2::VPCGatewayAttachment") {
             for reference in at(&self.nodes[attachment].row.properties, "InternetGatewayId") {
                 let gateway = match reference {
                     Reference::Id(id) => gateways.get(id).copied(),
-                    Reference::Logical(id) => self.index.logical(self.stack, &id),
+                    Reference::Logical(id) => self.stack.logical(&id),
                     Reference::Unknown => return None,
                 };
                 if let Some(gateway) = gateway {
@@ -213,7 +212,7 @@ impl<'a> Vpcs<'a> {
         match at(&self.nodes[row].row.properties, "VpcId").first()? {
             Reference::Id(id) => Some(vec![(*id).to_owned()]),
             Reference::Logical(id) => {
-                let vpc = self.index.logical(self.stack, id)?;
+                let vpc = self.stack.logical(id)?;
                 Some(vec![self.nodes[vpc].row.physical_id.clone()?])
             }
             Reference::Unknown => None,
@@ -223,7 +222,7 @@ impl<'a> Vpcs<'a> {
     fn subnet_of(&self, row: usize) -> Option<usize> {
         match at(&self.nodes[row].row.properties, "SubnetId").first()? {
             Reference::Id(id) => self.subnets.get(id).copied(),
-            Reference::Logical(id) => self.index.logical(self.stack, id),
+            Reference::Logical(id) => self.stack.logical(id),
             Reference::Unknown => None,
         }
     }

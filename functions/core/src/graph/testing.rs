@@ -7,7 +7,7 @@ use crate::state::{Layout, StateDoc};
 
 /// The rows of a state.
 pub(crate) fn nodes(stack: &str, doc: &StateDoc) -> Vec<Node> {
-    doc.rows().map(|row| Node { id: format!("{stack}/{}", row.logical_id), stack: stack.to_owned(), row }).collect()
+    Node::all([(stack, doc)])
 }
 
 /// The rows of a stack `S`, each `[logical id, type, physical id, properties, dependencies]`; what is left out at the end is

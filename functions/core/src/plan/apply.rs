@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use super::QUIET;
+use super::board::Board;
 use super::frontier::SOON;
-use super::schedule::{Asked, Outlook, Weights, look_again};
-use super::{QUIET, explain, set};
-use crate::graph::Graph;
+use super::schedule::{Asked, Outlook, look_again};
 use crate::record::{Looked, RunRecord};
 use crate::status::Status;
 use crate::wave::{Outcome, StepResult};
@@ -18,20 +18,18 @@ const REPEAT: u64 = 1_000;
 
 /// Applies each result once: it counts only for a resource that is in flight in the very step that it answers.
 /// Answers the rows that became pending, and what their steps said of the next look.
-pub(super) fn results(record: &mut RunRecord, graph: &Graph, asked: u64, results: &[StepResult]) -> Vec<(usize, Asked)> {
+pub(super) fn results(board: &mut Board<'_>, asked: u64, results: &[StepResult]) -> Vec<(usize, Asked)> {
     let answers: HashMap<&str, &StepResult> = results.iter().filter(|r| r.step == asked).map(|r| (r.id.as_str(), r)).collect();
-    let in_flight: Vec<usize> = (0..graph.nodes().len())
-        .filter(|&n| record.resources.get(&graph.nodes()[n].id).is_some_and(|r| r.status == Status::InFlight))
-        .collect();
+    let in_flight: Vec<usize> = board.with_status(Status::InFlight).map(|(n, _)| n).collect();
     let mut pending = Vec::new();
     for node in in_flight {
-        let id = &graph.nodes()[node].id;
-        match answers.get(id.as_str()) {
-            Some(result) => pending.extend(one(record, graph, node, result)),
+        let id = board.id(node);
+        match answers.get(id) {
+            Some(result) => pending.extend(one(board, node, result)),
             // The wave ended without it: its worker may have done anything.
             None => {
                 let lost = StepResult::new(id, asked, Outcome::Pending).because(&Code::WorkerCrashed.name(), "no answer");
-                pending.extend(one(record, graph, node, &lost));
+                pending.extend(one(board, node, &lost));
             }
         }
     }
@@ -40,17 +38,18 @@ pub(super) fn results(record: &mut RunRecord, graph: &Graph, asked: u64, results
 
 /// When each row that became pending is looked at again: asked when all results are in, for the slack of one depends on
 /// the others.
-pub(super) fn look_times(record: &mut RunRecord, graph: &Graph, weights: &Weights, pending: Vec<(usize, Asked)>) {
+pub(super) fn look_times(board: &mut Board<'_>, pending: Vec<(usize, Asked)>) {
     if pending.is_empty() {
         return;
     }
-    let outlook = Outlook::of(record, graph, weights);
+    let rows = board.rows();
+    let outlook = Outlook::of(board.record.at, &rows, board.weights);
     let slacks: Vec<f64> = pending.iter().map(|&(node, _)| outlook.slack(node)).collect();
-    let (at, step) = (record.at, record.step);
+    let (at, step) = (board.record.at, board.record.step);
     for ((node, asked), slack) in pending.into_iter().zip(slacks) {
-        let id = &graph.nodes()[node].id;
-        let Some(resource) = record.resources.get_mut(id).filter(|r| r.status == Status::Pending) else { continue };
-        let (known, elapsed) = (weights.known(node), at.saturating_sub(resource.started_at));
+        let (id, known) = (board.id(node), board.weights.known(node));
+        let Some(resource) = board.row_mut(node).filter(|r| r.status == Status::Pending) else { continue };
+        let elapsed = at.saturating_sub(resource.started_at);
         let last_look = resource.started_at + known.deadline().as_millis() as Millis + SOON;
         let wanted = at + look_again(id, step, elapsed, asked, known, slack);
         // What is looked at too early for its deadline is looked at right after it, not minutes later.
@@ -58,12 +57,10 @@ pub(super) fn look_times(record: &mut RunRecord, graph: &Graph, weights: &Weight
     }
 }
 
-fn one(record: &mut RunRecord, graph: &Graph, n: usize, result: &StepResult) -> Option<(usize, Asked)> {
-    let node = &graph.nodes()[n];
-    let id = node.id.as_str();
+fn one(board: &mut Board<'_>, node: usize, result: &StepResult) -> Option<(usize, Asked)> {
     let crashed = result.code.as_deref() == Some(&*Code::WorkerCrashed.name());
     let again = crashed || result.code.as_deref() == Some(&*Code::FenceShut.name());
-    let resource = record.resources.get_mut(id)?;
+    let resource = board.row_mut(node)?;
     resource.ms += result.ms;
     let was_look = std::mem::take(&mut resource.look);
     // A look changes nothing: it may still be running when the run ends, and it is not repeated for ever.
@@ -75,15 +72,15 @@ fn one(record: &mut RunRecord, graph: &Graph, n: usize, result: &StepResult) -> 
             // Nothing was begun.
             (resource.started_at, resource.wave) = (0, 0);
         }
-        explain(record, id, Code::WorkerCrashed.name(), "its worker crashed four times");
-        set(record, id, Status::Failed);
-        quiet(record, was_look);
+        board.explain(node, Code::WorkerCrashed.name(), "its worker crashed four times");
+        board.set(node, Status::Failed);
+        quiet(board.record, was_look);
         return None;
     }
     if crashed || result.retry > 0 {
-        quiet(record, was_look);
+        quiet(board.record, was_look);
     }
-    let resource = record.resources.get_mut(id)?;
+    let resource = board.row_mut(node)?;
     if was_look {
         if !again || resource.crashes > MAX_CRASHES {
             resource.looked = Some(looked(result));
@@ -92,12 +89,15 @@ fn one(record: &mut RunRecord, graph: &Graph, n: usize, result: &StepResult) -> 
             && !is_guard(&code)
         {
             let reason = result.reason.as_deref().unwrap_or_default();
-            record.warnings.push(text::display(&format!("{id}: could not be looked at beforehand ({code}: {reason})")));
-            if let Some(resource) = record.resources.get_mut(id) {
+            board
+                .record
+                .warnings
+                .push(text::display(&format!("{}: could not be looked at beforehand ({code}: {reason})", board.id(node))));
+            if let Some(resource) = board.row_mut(node) {
                 resource.looked = Some(Looked { code: None, reason: None });
             }
         }
-        if let Some(resource) = record.resources.get_mut(id) {
+        if let Some(resource) = board.row_mut(node) {
             // Nothing was begun: the attempt's own crashes are counted from its first delete.
             resource.started_at = 0;
             resource.wave = 0;
@@ -105,7 +105,7 @@ fn one(record: &mut RunRecord, graph: &Graph, n: usize, result: &StepResult) -> 
                 resource.crashes = 0;
             }
         }
-        set(record, id, Status::Waiting);
+        board.set(node, Status::Waiting);
         return None;
     }
     resource.code.clone_from(&result.code);
@@ -116,12 +116,12 @@ fn one(record: &mut RunRecord, graph: &Graph, n: usize, result: &StepResult) -> 
     match result.outcome {
         Outcome::Deleted => {
             resource.already = result.already;
-            set(record, id, Status::Deleted);
+            board.set(node, Status::Deleted);
         }
-        Outcome::Skipped => set(record, id, Status::Skipped),
-        Outcome::Failed => set(record, id, Status::Failed),
+        Outcome::Skipped => board.set(node, Status::Skipped),
+        Outcome::Failed => board.set(node, Status::Failed),
         Outcome::Pending => {
-            set(record, id, Status::Pending);
+            board.set(node, Status::Pending);
             let asked = match (result.look_again_ms, &result.code) {
                 (Some(ms), None) => Asked::After(ms),
                 (Some(ms), Some(_)) => Asked::RetryAfter(ms),
@@ -129,12 +129,12 @@ fn one(record: &mut RunRecord, graph: &Graph, n: usize, result: &StepResult) -> 
                 (None, _) if again => Asked::RetryAfter(REPEAT),
                 (None, _) => Asked::Nothing,
             };
-            return Some((n, asked));
+            return Some((node, asked));
         }
         // A worker never answers these; taking them for done would lose the resource.
         Outcome::Retained | Outcome::Blocked => {
-            explain(record, id, "UnexpectedOutcome", "the worker answered an outcome that only the planner gives");
-            set(record, id, Status::Failed);
+            board.explain(node, "UnexpectedOutcome", "the worker answered an outcome that only the planner gives");
+            board.set(node, Status::Failed);
         }
     }
     None

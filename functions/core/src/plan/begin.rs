@@ -12,10 +12,8 @@ use crate::{Code, Millis, text};
 
 /// A record at step 0, before its first plan. `digests` are those of the state files as read under the lock.
 pub fn begin(run: Run, graph: &Graph, digests: BTreeMap<String, String>, orphans: Vec<String>, now: Millis) -> RunRecord {
-    let skip_snapshots = run.options.skip_final_snapshot;
-    let resources = graph
-        .nodes()
-        .iter()
+    let in_order = graph.by_id().iter().map(|&n| &graph.nodes()[n]);
+    let resources = in_order
         .map(|node| {
             let row = &node.row;
             let mut resource = ResourceRecord {
@@ -41,8 +39,7 @@ pub fn begin(run: Run, graph: &Graph, digests: BTreeMap<String, String>, orphans
                 // A nested stack is found by name and logical id; its physical id is made up and never sent anywhere.
                 Policy::Delete | Policy::Snapshot if row.is_nested_stack() => {}
                 Policy::Delete | Policy::Snapshot => {
-                    let key = run.key().sibling(&node.stack);
-                    if let Err(no_address) = row.to_resource(&key, skip_snapshots) {
+                    if let Err(no_address) = row.address() {
                         decide(no_address.outcome().into(), no_address.code(), no_address.reason().into());
                     }
                 }

@@ -1,15 +1,14 @@
 //! The frontier: everything whose dependents are settled, and every pending resource whose time to look has come.
 
 use super::apply::is_guard;
+use super::board::Board;
 use super::pacer::Pacer;
-use super::schedule::Weights;
-use super::{EVENT_BUDGET, Moment, Standing, explain, set, settle};
+use super::{EVENT_BUDGET, Moment, Standing, settle};
 use crate::ending::{Ending, Refusal};
-use crate::graph::{Graph, Node};
 use crate::payload::PlanNext;
 use crate::record::{Answer, ResourceRecord, RunRecord};
 use crate::status::Status;
-use crate::{Code, Millis, catalogue, text};
+use crate::{Code, Millis, text};
 
 /// The largest wave: a hundred items and their results fit a state's payload.
 pub const MAX_ITEMS: usize = 100;
@@ -29,41 +28,42 @@ const ITEM_EVENTS: u64 = 9;
 const WAIT_EVENTS: u64 = 2;
 
 /// Chooses what to do now and claims it in the record.
-pub(super) fn choose(record: &mut RunRecord, graph: &Graph, weights: &Weights, moment: Moment) -> Answer {
+pub(super) fn choose(board: &mut Board<'_>, moment: Moment) -> Answer {
     let answer = |next, seconds| Answer { next, seconds };
-    let mut items = to_look_at(record, graph);
+    let dry_run = board.record.run.dry_run;
+    let mut items = to_look_at(board);
     let looking = !items.is_empty();
     let mut held = None;
     if !looking {
-        if record.run.dry_run {
+        if dry_run {
             return answer(PlanNext::Finish, 0);
         }
-        guard(record);
-        if record.refusal.is_some() {
+        guard(board);
+        if board.record.refusal.is_some() {
             return answer(PlanNext::Finish, 0);
         }
-        let standings = settle::blocked_and_nested(record, graph);
-        let mut free = free(record, graph, &standings);
-        weights.sort(&mut free);
-        held = Pacer::of(record, graph, weights).hold_back(&mut free);
+        let standings = settle::blocked_and_nested(board);
+        let mut free = free(board, &standings);
+        board.weights.sort(&mut free);
+        held = Pacer::of(board).hold_back(&mut free);
         items = free;
-        items.extend(due(record, graph, !items.is_empty()));
+        items.extend(due(board, !items.is_empty()));
     }
     if items.is_empty() {
-        return quiet(record, held);
+        return quiet(board, held);
     }
-    if moment.paused && !record.run.dry_run {
-        return budget(record, 0).unwrap_or(answer(PlanNext::Wait, PAUSED_WAIT));
+    if moment.paused && !dry_run {
+        return budget(board.record, 0).unwrap_or(answer(PlanNext::Wait, PAUSED_WAIT));
     }
-    if let Some(again) = budget(record, items.len().min(MAX_ITEMS)) {
+    if let Some(again) = budget(board.record, items.len().min(MAX_ITEMS)) {
         return again;
     }
-    weights.sort(&mut items);
+    board.weights.sort(&mut items);
     items.truncate(MAX_ITEMS);
-    record.wave += 1;
-    let (at, wave) = (record.at, record.wave);
-    for (_, id) in items {
-        if let Some(resource) = record.resources.get_mut(id) {
+    board.record.wave += 1;
+    let (at, wave) = (board.record.at, board.record.wave);
+    for node in items {
+        if let Some(resource) = board.row_mut(node) {
             resource.look = looking;
             resource.attempt = resource.attempt.max(1);
             if resource.started_at == 0 {
@@ -71,7 +71,7 @@ pub(super) fn choose(record: &mut RunRecord, graph: &Graph, weights: &Weights, m
                 resource.wave = wave;
             }
         }
-        set(record, id, Status::InFlight);
+        board.set(node, Status::InFlight);
     }
     answer(PlanNext::Wave, 0)
 }
@@ -95,54 +95,51 @@ pub(super) fn events_of(record: &RunRecord) -> u64 {
 
 /// Guarded and protectable resources that nobody has looked at, and those of types that nobody knows. Looks come before the
 /// first delete.
-fn to_look_at<'g>(record: &RunRecord, graph: &'g Graph) -> Vec<(usize, &'g str)> {
-    let options = &record.run.options;
+fn to_look_at(board: &Board<'_>) -> Vec<usize> {
+    let run = &board.record.run;
     // With both words only a type without a provider refuses.
-    let all = record.run.dry_run || !(options.remove_protection && options.delete_data);
-    let unlooked = |id: &str| record.resources.get(id).is_some_and(|r| r.status == Status::Waiting && r.looked.is_none());
-    let nodes = graph.nodes().iter().enumerate();
-    nodes
-        .filter(|(_, node)| {
-            let known = catalogue::lookup(&node.row.resource_type, false);
-            known.looked_at && (all || known.is_unknown()) && unlooked(&node.id)
-        })
-        .map(|(n, node)| (n, node.id.as_str()))
-        .collect()
+    let all = run.dry_run || !(run.options.remove_protection && run.options.delete_data);
+    let unlooked = board.with_status(Status::Waiting).filter(|(_, row)| row.looked.is_none()).map(|(n, _)| n);
+    let looked_at = |&n: &usize| {
+        let known = board.weights.known(n);
+        known.looked_at && (all || known.is_unknown())
+    };
+    unlooked.filter(looked_at).collect()
 }
 
 /// What would refuse is named all at once: the run refuses before anything is lost, or leaves those and what they need.
-fn guard(record: &mut RunRecord) {
-    let guarded: Vec<(String, String)> = record
-        .resources
-        .iter()
-        .filter(|(_, r)| r.status == Status::Waiting)
-        .filter_map(|(id, r)| {
+fn guard(board: &mut Board<'_>) {
+    let waiting =
+        board.graph.by_id().iter().filter_map(|&n| Some((n, board.row(n)?))).filter(|(_, r)| r.status == Status::Waiting);
+    let guarded: Vec<(usize, String)> = waiting
+        .filter_map(|(n, r)| {
             let looked = r.looked.as_ref()?;
             let code = looked.code.as_deref().filter(|code| is_guard(code))?;
-            Some((id.clone(), format!("{code}: {}", looked.reason.as_deref().unwrap_or_default())))
+            Some((n, format!("{code}: {}", looked.reason.as_deref().unwrap_or_default())))
         })
         .collect();
     if guarded.is_empty() {
         return;
     }
-    if record.run.options.skip_guarded {
-        for (id, reason) in guarded {
-            explain(record, &id, Code::Guarded.name(), reason);
-            set(record, &id, Status::Skipped);
+    if board.record.run.options.skip_guarded {
+        for (node, reason) in guarded {
+            board.explain(node, Code::Guarded.name(), reason);
+            board.set(node, Status::Skipped);
         }
         return;
     }
-    let named: Vec<String> = guarded.iter().take(8).map(|(id, reason)| format!("{} ({reason})", text::display(id))).collect();
+    let name = |(node, reason): &(usize, String)| format!("{} ({reason})", text::display(board.id(*node)));
+    let named: Vec<String> = guarded.iter().take(8).map(name).collect();
     let more = guarded.len().saturating_sub(named.len());
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let message =
         format!("guards refuse before the first delete: {}{more}. {}", text::cut(&named.join("; "), 800), what_helps(&guarded));
-    record.refusal = Some(Refusal::new(Ending::Refused, message));
+    board.record.refusal = Some(Refusal::new(Ending::Refused, message));
 }
 
 /// The words that let the run go on.
-fn what_helps(guarded: &[(String, String)]) -> &'static str {
-    let no_provider = |(_, reason): &(String, String)| reason.starts_with(&Code::NoProvider.name());
+fn what_helps(guarded: &[(usize, String)]) -> &'static str {
+    let no_provider = |(_, reason): &(usize, String)| reason.starts_with(&Code::NoProvider.name());
     match (guarded.iter().all(no_provider), guarded.iter().any(no_provider)) {
         (true, _) => "Set skipGuarded to leave them and what they need",
         (_, true) => "Set skipGuarded: removeProtection and deleteData do not help where there is no provider",
@@ -151,45 +148,31 @@ fn what_helps(guarded: &[(String, String)]) -> &'static str {
 }
 
 /// Everything whose dependents are settled without blocking it.
-fn free<'g>(record: &RunRecord, graph: &'g Graph, standings: &[Standing]) -> Vec<(usize, &'g str)> {
-    with_status(record, graph, Status::Waiting)
-        .filter(|(n, node, _)| {
-            !node.row.is_nested_stack() && graph.needed_by(*n).iter().all(|&by| standings[by] == Standing::Free)
-        })
-        .map(|(n, node, _)| (n, node.id.as_str()))
-        .collect()
+fn free(board: &Board<'_>, standings: &[Standing]) -> Vec<usize> {
+    let graph = board.graph;
+    let waiting = board.with_status(Status::Waiting).map(|(n, _)| n).filter(|&n| !graph.nodes()[n].row.is_nested_stack());
+    waiting.filter(|n| graph.needed_by(*n).iter().all(|&by| standings[by] == Standing::Free)).collect()
 }
 
 /// Every pending resource that is due. When a wave goes anyway, or else nothing but a short wait would, also what is due soon.
-fn due<'g>(record: &RunRecord, graph: &'g Graph, wave: bool) -> Vec<(usize, &'g str)> {
-    let due = |ahead: &dyn Fn(&ResourceRecord) -> Millis| -> Vec<(usize, &'g str)> {
-        with_status(record, graph, Status::Pending)
-            .filter(|(_, _, r)| r.look_at <= record.at + ahead(r))
-            .map(|(n, node, _)| (n, node.id.as_str()))
-            .collect()
+fn due(board: &Board<'_>, wave: bool) -> Vec<usize> {
+    let at = board.record.at;
+    let due = |ahead: &dyn Fn(&ResourceRecord) -> Millis| -> Vec<usize> {
+        board.with_status(Status::Pending).filter(|(_, r)| r.look_at <= at + ahead(r)).map(|(n, _)| n).collect()
     };
     // An error is left alone as long as it asked for.
     let under_way = |r: &ResourceRecord, ahead| if r.code.is_none() { ahead } else { TOGETHER };
     if wave || !due(&|_| TOGETHER).is_empty() {
-        return due(&|r| under_way(r, (record.at.saturating_sub(r.started_at) / 20).max(TOGETHER)));
+        return due(&|r| under_way(r, (at.saturating_sub(r.started_at) / 20).max(TOGETHER)));
     }
     due(&|r| under_way(r, SOON))
 }
 
-fn with_status<'r, 'g: 'r>(
-    record: &'r RunRecord,
-    graph: &'g Graph,
-    status: Status,
-) -> impl Iterator<Item = (usize, &'g Node, &'r ResourceRecord)> {
-    let nodes = graph.nodes().iter().enumerate();
-    nodes.filter_map(move |(n, node)| Some((n, node, record.resources.get(&node.id).filter(|r| r.status == status)?)))
-}
-
 /// Nothing to do now: wait for what is pending or `held` back by its pace, else finish.
-fn quiet(record: &RunRecord, held: Option<Millis>) -> Answer {
-    let next_look = record.resources.values().filter(|r| r.status == Status::Pending).map(|r| r.look_at).min();
+fn quiet(board: &Board<'_>, held: Option<Millis>) -> Answer {
+    let next_look = board.with_status(Status::Pending).map(|(_, r)| r.look_at).min();
     match next_look.into_iter().chain(held).min() {
-        Some(until) => wait_until(record, until),
+        Some(until) => wait_until(board.record, until),
         None => Answer { next: PlanNext::Finish, seconds: 0 },
     }
 }

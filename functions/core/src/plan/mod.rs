@@ -6,6 +6,7 @@
 
 mod apply;
 mod begin;
+mod board;
 mod frontier;
 mod pacer;
 mod schedule;
@@ -20,13 +21,13 @@ pub use schedule::Weights;
 
 use std::time::Duration;
 
+use board::Board;
 use schedule::Outlook;
 
-use crate::ending::{Ending, Refusal};
 use crate::graph::Graph;
 use crate::payload::PlanNext;
 use crate::record::{Answer, RunRecord};
-use crate::status::{Status, transition};
+use crate::status::Status;
 use crate::wave::{Item, StepResult};
 use crate::{Code, Millis};
 
@@ -58,15 +59,17 @@ pub fn advance(mut record: RunRecord, graph: &Graph, weights: &Weights, results:
         record.drive = moment.drive;
         record.events = 0;
     }
-    let pending = apply::results(&mut record, graph, asked, results);
-    settle::deadlines(&mut record, graph, pending.iter().map(|&(n, _)| n));
-    settle::blocked_rows(&mut record, graph);
-    apply::look_times(&mut record, graph, weights, pending);
-    record.answer = if record.refusal.is_some() {
-        Answer { next: PlanNext::Finish, seconds: 0 }
-    } else {
-        frontier::choose(&mut record, graph, weights, moment)
+    let mut resources = std::mem::take(&mut record.resources);
+    let mut board = Board::of(&mut record, &mut resources, graph, weights);
+    let pending = apply::results(&mut board, asked, results);
+    settle::deadlines(&mut board, pending.iter().map(|&(n, _)| n));
+    settle::blocked_rows(&mut board);
+    apply::look_times(&mut board, pending);
+    let answer = match board.record.refusal {
+        Some(_) => Answer { next: PlanNext::Finish, seconds: 0 },
+        None => frontier::choose(&mut board, moment),
     };
+    (record.answer, record.resources) = (answer, resources);
     if record.answer.next == PlanNext::Finish && record.quiet_at > record.at {
         record.answer = frontier::wait_until(&record, record.quiet_at);
     }
@@ -77,60 +80,25 @@ pub fn advance(mut record: RunRecord, graph: &Graph, weights: &Weights, results:
 /// The items of the wave that is in flight, longest remaining path first: what the planner answers, the first time and
 /// every time it is asked again.
 pub fn items(record: &RunRecord, graph: &Graph, weights: &Weights) -> Vec<Item> {
-    let mut in_flight: Vec<(usize, &str)> = graph
-        .nodes()
-        .iter()
-        .enumerate()
-        .filter(|(_, node)| record.resources.get(&node.id).is_some_and(|r| r.status == Status::InFlight))
-        .map(|(n, node)| (n, node.id.as_str()))
-        .collect();
-    weights.sort(&mut in_flight);
-    let wave: Vec<usize> = in_flight.iter().map(|&(n, _)| n).collect();
-    let patience = Outlook::of(record, graph, weights).patience(&wave);
-    in_flight
-        .into_iter()
-        .zip(patience)
-        .filter_map(|((_, id), patience_ms)| {
-            let resource = record.resources.get(id)?;
-            Some(Item {
-                id: id.to_owned(),
-                resource_type: resource.resource_type.clone(),
-                step: record.step,
-                attempt: resource.attempt,
-                started_at: resource.started_at,
-                look: resource.look,
-                memo: resource.memo.clone(),
-                patience_ms,
-            })
+    let rows = graph.by_node(&record.resources);
+    let in_flight = |&n: &usize| rows[n].is_some_and(|row| row.status == Status::InFlight);
+    let mut wave: Vec<usize> = (0..rows.len()).filter(in_flight).collect();
+    weights.sort(&mut wave);
+    let patience = Outlook::of(record.at, &rows, weights).patience(&wave);
+    let items = wave.into_iter().zip(patience).filter_map(|(n, patience_ms)| {
+        let row = rows[n]?;
+        Some(Item {
+            id: graph.nodes()[n].id.clone(),
+            resource_type: row.resource_type.clone(),
+            step: record.step,
+            attempt: row.attempt,
+            started_at: row.started_at,
+            look: row.look,
+            memo: row.memo.clone(),
+            patience_ms,
         })
-        .collect()
-}
-
-/// Gives a resource a new status. An illegal change is a fault of ours: the run stops rather than goes on from nonsense.
-fn set(record: &mut RunRecord, id: &str, to: Status) {
-    let at = record.at;
-    let Some(resource) = record.resources.get_mut(id) else { return };
-    match transition(resource.status, to) {
-        Ok(status) => {
-            resource.status = status;
-            if status.is_settled() {
-                resource.ended_at = at;
-                // The next attempt of another run starts afresh; a custom resource's deliveries are found by its attempt.
-                resource.memo = resource.memo.take().filter(|_| status != Status::Deleted);
-            }
-        }
-        Err(illegal) => {
-            let message = format!("{}: {illegal}", crate::text::display(id));
-            record.refusal.get_or_insert(Refusal::new(Ending::Error, message));
-        }
-    }
-}
-
-fn explain(record: &mut RunRecord, id: &str, code: impl Into<String>, reason: impl AsRef<str>) {
-    if let Some(resource) = record.resources.get_mut(id) {
-        resource.code = Some(code.into());
-        resource.reason = Some(crate::text::display(reason.as_ref())).filter(|r| !r.is_empty());
-    }
+    });
+    items.collect()
 }
 
 /// What a row means for the rows that it needs.
@@ -145,26 +113,26 @@ enum Standing {
 }
 
 /// The standing of every node. One that the record does not know was never this run's to delete and is in nobody's way.
-fn standings(record: &RunRecord, graph: &Graph) -> Vec<Standing> {
-    let mut all = vec![Standing::Free; graph.nodes().len()];
-    for &n in graph.in_order() {
-        all[n] = standing(record, graph, n, &all);
+fn standings(board: &Board<'_>) -> Vec<Standing> {
+    let mut all = vec![Standing::Free; board.graph.nodes().len()];
+    for &n in board.graph.in_order() {
+        all[n] = standing(board, n, &all);
     }
     all
 }
 
 /// The standing of a node; `all` knows that of what needs it.
-fn standing(record: &RunRecord, graph: &Graph, n: usize, all: &[Standing]) -> Standing {
-    let node = &graph.nodes()[n];
-    let Some(resource) = record.resources.get(&node.id) else { return Standing::Free };
+fn standing(board: &Board<'_>, n: usize, all: &[Standing]) -> Standing {
+    let row = &board.graph.nodes()[n].row;
+    let Some(resource) = board.row(n) else { return Standing::Free };
     let keeps = match resource.status {
         Status::Failed | Status::Blocked => true,
         // A nested stack of which something is kept is kept like it.
-        Status::Skipped if node.row.is_nested_stack() => graph.needed_by(n).iter().any(|&by| all[by] == Standing::Keeps),
+        Status::Skipped if row.is_nested_stack() => board.graph.needed_by(n).iter().any(|&by| all[by] == Standing::Keeps),
         // A custom resource whose handler did not answer keeps its handler, so that a person can mend and retry; a
         // guarded resource keeps what it stands on. Others may have gone with their parent.
         Status::Skipped => {
-            crate::graph::is_custom(&node.row.resource_type) || resource.code.as_deref() == Some(&*Code::Guarded.name())
+            crate::graph::is_custom(&row.resource_type) || resource.code.as_deref() == Some(&*Code::Guarded.name())
         }
         Status::Deleted | Status::Retained => false,
         Status::Waiting | Status::InFlight | Status::Pending => return Standing::Open,

@@ -3,11 +3,10 @@
 
 use std::collections::HashMap;
 
+use super::board::Board;
 use super::schedule::Weights;
 use crate::Millis;
 use crate::catalogue::Pace;
-use crate::graph::Graph;
-use crate::record::RunRecord;
 
 pub(super) struct Pacer<'a> {
     weights: &'a Weights,
@@ -17,21 +16,22 @@ pub(super) struct Pacer<'a> {
 }
 
 impl<'a> Pacer<'a> {
-    pub(super) fn of(record: &RunRecord, graph: &Graph, weights: &'a Weights) -> Self {
+    pub(super) fn of(board: &Board<'a>) -> Self {
+        let (weights, at) = (board.weights, board.record.at);
         let mut began: HashMap<&'static str, Vec<Millis>> = HashMap::new();
-        for (n, node) in graph.nodes().iter().enumerate() {
+        for n in 0..board.graph.nodes().len() {
             let Some(Pace { key, per_ms, .. }) = weights.known(n).pace else { continue };
-            let started = record.resources.get(&node.id).map(|r| r.started_at).filter(|&at| at > 0);
-            began.entry(key).or_default().extend(started.filter(|at| at + per_ms > record.at));
+            let started = board.row(n).map(|r| r.started_at).filter(|&started| started > 0);
+            began.entry(key).or_default().extend(started.filter(|started| started + per_ms > at));
         }
         began.values_mut().for_each(|began| began.sort_unstable());
-        Pacer { weights, at: record.at, began }
+        Pacer { weights, at, began }
     }
 
     /// Takes out what is over its quota, the last ones first, and answers when the next of them may begin.
-    pub(super) fn hold_back(mut self, free: &mut Vec<(usize, &str)>) -> Option<Millis> {
+    pub(super) fn hold_back(mut self, free: &mut Vec<usize>) -> Option<Millis> {
         let mut next = None;
-        free.retain(|&(n, _)| {
+        free.retain(|&n| {
             let Some(Pace { key, most, per_ms }) = self.weights.known(n).pace else { return true };
             let began = self.began.entry(key).or_default();
             if began.len() < most {

@@ -8,7 +8,7 @@ use crate::Millis;
 use crate::catalogue::{self, Entry};
 use crate::graph::Graph;
 use crate::provider::is_custom_resource;
-use crate::record::{ResourceRecord, RunRecord};
+use crate::record::ResourceRecord;
 use crate::state::Policy;
 use crate::status::Status;
 
@@ -97,6 +97,8 @@ pub struct Weights {
     behind: Vec<f64>,
     /// Seconds that the pace of its type makes a node wait for its turn.
     turn: Vec<f64>,
+    /// Where each node comes in the order of work.
+    place: Vec<usize>,
 }
 
 impl Weights {
@@ -109,7 +111,12 @@ impl Weights {
             behind[node] = graph.needs(node).iter().map(|&n| behind[n] + known[n].p50_s).fold(0.0, f64::max);
         }
         let turn = turns(&known, &behind);
-        Weights { known, behind, turn }
+        let mut weights = Weights { known, behind, turn, place: vec![0; nodes] };
+        // Equal ones by id, so that a plan is the same every time.
+        let mut order = graph.by_id().to_vec();
+        order.sort_by(|&a, &b| weights.remaining(b).total_cmp(&weights.remaining(a)));
+        order.into_iter().enumerate().for_each(|(place, node)| weights.place[node] = place);
+        weights
     }
 
     /// Seconds of the longest chain of the graph.
@@ -117,9 +124,9 @@ impl Weights {
         (0..self.known.len()).map(|n| self.turn[n] + self.remaining(n)).fold(0.0, f64::max)
     }
 
-    /// Longest remaining path first; equal ones by id, so that a plan is the same every time.
-    pub fn sort(&self, nodes: &mut [(usize, &str)]) {
-        nodes.sort_by(|a, b| self.remaining(b.0).total_cmp(&self.remaining(a.0)).then_with(|| a.1.cmp(b.1)));
+    /// Longest remaining path first.
+    pub(super) fn sort(&self, nodes: &mut [usize]) {
+        nodes.sort_unstable_by_key(|&node| self.place[node]);
     }
 
     /// What is known of a node's type.
@@ -160,23 +167,22 @@ fn turns(known: &[Entry], behind: &[f64]) -> Vec<f64> {
 pub(super) struct Outlook<'a> {
     at: Millis,
     /// What the record knows of each node.
-    resources: Vec<Option<&'a ResourceRecord>>,
+    resources: &'a [Option<&'a ResourceRecord>],
     weights: &'a Weights,
     /// Likely seconds to the end of the run.
     longest: f64,
 }
 
 impl<'a> Outlook<'a> {
-    pub(super) fn of(record: &'a RunRecord, graph: &'a Graph, weights: &'a Weights) -> Self {
-        let resources: Vec<_> = graph.nodes().iter().map(|node| record.resources.get(&node.id)).collect();
-        let mut outlook = Outlook { at: record.at, resources, weights, longest: 0.0 };
+    pub(super) fn of(at: Millis, resources: &'a [Option<&'a ResourceRecord>], weights: &'a Weights) -> Self {
+        let mut outlook = Outlook { at, resources, weights, longest: 0.0 };
         let open = outlook.resources.iter().enumerate().filter_map(|(n, r)| Some((n, r.filter(|r| !r.status.is_settled())?)));
         outlook.longest = open.map(|(n, resource)| outlook.left(n, resource)).fold(0.0, f64::max);
         outlook
     }
 
     fn resource(&self, node: usize) -> Option<&'a ResourceRecord> {
-        self.resources.get(node).copied().flatten()
+        self.resources[node]
     }
 
     /// Seconds since the delete began.

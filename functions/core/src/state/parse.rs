@@ -44,7 +44,7 @@ impl StateDoc {
             Some(raw) => Some(Members::parse(raw.get()).map_err(|_| unreadable("`resources` holds a name that is no text"))?),
         };
         for (id, raw) in resources.iter().flat_map(|rows| &rows.entries) {
-            if let Err(what) = row::read(id, raw) {
+            if let Err(what) = row::judge(id, raw) {
                 defects.row(id, &what);
             }
         }

@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::members::{Members, kind};
+use super::members::{Members, Pairs, kind};
 use crate::provider::{Code, ProvisionedBy, Resource, is_custom_resource, is_masked, names_cluster};
 use crate::{Outcome, StackKey, text};
 
@@ -84,34 +84,47 @@ impl NoAddress {
     }
 }
 
-/// Reads a row, or says what is wrong with it, naming fields only. Properties that hold what JavaScript cannot have written
-/// (a number beyond a float's range, half a surrogate pair as text) count as unreadable.
-pub(super) fn read(logical_id: &str, raw: &RawValue) -> Result<Row, String> {
+/// Says what is wrong with a row that does not pass the gate, naming fields only. Properties that hold what JavaScript
+/// cannot have written (a number beyond a float's range, half a surrogate pair as text) count as unreadable.
+pub(super) fn judge(logical_id: &str, raw: &RawValue) -> Result<(), String> {
     if kind(raw) != "an object" {
         return Err(format!("is {}, not an object", kind(raw)));
     }
-    let row = Members::parse(raw.get()).map_err(|_| "holds a name that is no text")?;
+    let row = Members::parse(raw.get()).map_err(|_| NO_TEXT)?;
     if let Some(twice) = &row.duplicate {
         return Err(format!("has its field {} twice", super::defects::name(twice)));
     }
-    let must = |field: &str, what: &str| match row.get(field) {
+    of_fields(logical_id, |field| row.get(field)).map(drop)
+}
+
+/// Reads a row that has passed the gate.
+pub(super) fn read(logical_id: &str, raw: &RawValue) -> Result<Row, String> {
+    let row: Pairs<'_> = serde_json::from_str(raw.get()).map_err(|_| NO_TEXT)?;
+    of_fields(logical_id, |field| row.get(field))
+}
+
+const NO_TEXT: &str = "holds a name that is no text";
+
+fn of_fields<'a>(logical_id: &str, get: impl Fn(&str) -> Option<&'a RawValue>) -> Result<Row, String> {
+    let must = |field: &str, what: &str| match get(field) {
         None => format!("`{field}` is missing"),
         Some(_) => format!("`{field}` is not {what}"),
     };
-    let object = |field: &str| row.get(field).and_then(|raw| serde_json::from_str::<Map<String, Value>>(raw.get()).ok());
+    let string = |field: &str| get(field).and_then(|raw| serde_json::from_str::<String>(raw.get()).ok());
+    let object = |field: &str| get(field).and_then(|raw| serde_json::from_str::<Map<String, Value>>(raw.get()).ok());
     Ok(Row {
         logical_id: logical_id.to_owned(),
-        resource_type: row.string("resourceType").ok_or_else(|| must("resourceType", "a string"))?,
-        physical_id: row.string("physicalId").filter(|id| !id.is_empty()),
+        resource_type: string("resourceType").ok_or_else(|| must("resourceType", "a string"))?,
+        physical_id: string("physicalId").filter(|id| !id.is_empty()),
         properties: object("properties").ok_or_else(|| must("properties", "an object that can be read"))?,
         attributes: object("attributes").unwrap_or_default(),
-        dependencies: match row.get("dependencies") {
+        dependencies: match get("dependencies") {
             None => Vec::new(),
             Some(raw) => serde_json::from_str(raw.get()).map_err(|_| must("dependencies", "an array of logical ids"))?,
         },
         // A policy that cannot be read must not be taken for none.
-        deletion_policy: row.get("deletionPolicy").map(|raw| serde_json::from_str(raw.get()).unwrap_or_default()),
-        provisioned_by: match row.string("provisionedBy").as_deref() {
+        deletion_policy: get("deletionPolicy").map(|raw| serde_json::from_str(raw.get()).unwrap_or_default()),
+        provisioned_by: match string("provisionedBy").as_deref() {
             Some("cc-api") => ProvisionedBy::CloudControl,
             _ => ProvisionedBy::Sdk,
         },
@@ -143,16 +156,19 @@ impl Row {
         }
     }
 
+    /// The physical id, when a provider can be given it.
+    pub fn address(&self) -> Result<&str, NoAddress> {
+        match self.physical_id.as_deref() {
+            None => Err(NoAddress::Missing),
+            // A handler chooses its id, and may choose one that only looks masked.
+            Some(id) if id == "***" || is_masked(id) && !is_custom_resource(&self.resource_type) => Err(NoAddress::Masked),
+            Some(id) => Ok(id),
+        }
+    }
+
     /// The row as a provider needs it. `skip_final_snapshot` is the request's word that Snapshot means Delete.
     pub fn to_resource(&self, key: &StackKey, skip_final_snapshot: bool) -> Result<Resource, NoAddress> {
-        let physical_id = match self.physical_id.as_deref() {
-            None => return Err(NoAddress::Missing),
-            // A handler chooses its id, and may choose one that only looks masked.
-            Some(id) if id == "***" || is_masked(id) && !is_custom_resource(&self.resource_type) => {
-                return Err(NoAddress::Masked);
-            }
-            Some(id) => id.to_owned(),
-        };
+        let physical_id = self.address()?.to_owned();
         Ok(Resource {
             stack: key.stack.clone(),
             region: key.region.clone(),

@@ -57,7 +57,7 @@ fn patience(rows: Value, in_flight: &[(&str, u64)]) -> Vec<Millis> {
         (row.status, row.started_at) = (Status::InFlight, record.at - ago * 1000);
         wave.push(graph.node(&format!("S/{id}")));
     }
-    Outlook::of(&record, &graph, &weights).patience(&wave)
+    Outlook::of(record.at, &graph.by_node(&record.resources), &weights).patience(&wave)
 }
 
 // What the run waits for is polled inside its step as long as a Lambda may run; without anything else nobody minds.
