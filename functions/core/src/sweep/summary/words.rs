@@ -18,6 +18,7 @@ pub(super) fn message(total: &Counts, result: Ending, guarded: usize, unread: &[
             (total.looked.saturating_sub(guarded), "would go"),
             (guarded, "would be refused for what is protected or guarded"),
             (total.failed, "would be refused"),
+            (total.deleted, "already gone"),
             (total.waiting, "not looked at"),
             places,
         ],
