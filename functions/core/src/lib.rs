@@ -4,6 +4,7 @@
 pub mod catalogue;
 pub mod clock;
 pub mod ending;
+pub mod final_snapshot;
 pub mod graph;
 pub mod importers;
 pub mod json_indent;
@@ -20,6 +21,7 @@ pub mod rails;
 pub mod record;
 pub mod request;
 pub mod run;
+pub mod service_token;
 pub mod state;
 pub mod status;
 pub mod sweep;

@@ -13,7 +13,7 @@ use crate::{Code, catalogue, text};
 /// answer.
 pub(super) fn deadlines(record: &mut RunRecord, graph: &Graph, answered: impl Iterator<Item = usize>) {
     let crashed = Code::WorkerCrashed.name();
-    for node in answered.map(|n| &graph.nodes()[n]) {
+    for (n, node) in answered.map(|n| (n, &graph.nodes()[n])) {
         let pending = |r: &&ResourceRecord| r.status == Status::Pending && r.code.as_deref() != Some(&*crashed);
         let Some(resource) = record.resources.get(&node.id).filter(pending) else { continue };
         let known = catalogue::of(&node.row);
@@ -26,9 +26,21 @@ pub(super) fn deadlines(record: &mut RunRecord, graph: &Graph, answered: impl It
             (Some(last), None) | (None, Some(last)) => format!("; last: {last}"),
             (None, None) => String::new(),
         };
-        explain(record, &node.id, Code::ResourceTimeout.name(), format!("not gone after {} min{last}", deadline.as_secs() / 60));
+        let mut reason = format!("not gone after {} min{last}", deadline.as_secs() / 60);
+        let mut code = Code::ResourceTimeout;
+        // AWS does not delete what is in use, however often the run is started.
+        let by = graph.needed_by(n).iter().map(|&by| &graph.nodes()[by].id).find(|id| is_retained(record, id));
+        if let Some(by) = by.filter(|_| resource.code.is_some()) {
+            code = Code::HoldsRetained;
+            reason = format!("{reason}; {} is retained and needs it", text::display(by));
+        }
+        explain(record, &node.id, code.name(), reason);
         set(record, &node.id, Status::Failed);
     }
+}
+
+fn is_retained(record: &RunRecord, id: &str) -> bool {
+    record.resources.get(id).is_some_and(|resource| resource.status == Status::Retained)
 }
 
 /// What a failure blocks, in the order of the graph, so that a blocked row blocks in turn. Nested stacks stay as they are:
@@ -111,7 +123,11 @@ impl Settling<'_> {
             Standing::Open | Standing::Free => format!("needed by {}, which stays and would go with it", name(by)),
         };
         let id = &self.graph.nodes()[node].id;
-        explain(self.record, id, format!("{:?}", Status::Blocked), reason);
+        let code = match is_retained(self.record, &self.graph.nodes()[root].id) {
+            true => Code::HoldsRetained.name(),
+            false => format!("{:?}", Status::Blocked),
+        };
+        explain(self.record, id, code, reason);
         set(self.record, id, Status::Blocked);
     }
 
