@@ -336,7 +336,7 @@ static TABLE: &[Entry] = &[
     entry("AWS::Lambda::Permission", 1.0, 2.0, 30),
     entry("AWS::Lambda::Url", 1.0, 2.0, 30),
     entry("AWS::Lambda::Version", 3.0, 6.0, 720),
-    entry("AWS::Logs::LogGroup", 1.0, 3.0, 30).looked_at(),
+    entry("AWS::Logs::LogGroup", 1.0, 3.0, 30).looked_at().takes(&["AWS::Logs::LogStream"]),
     entry("AWS::Logs::LogStream", 3.0, 6.0, 30),
     entry("AWS::Logs::MetricFilter", 3.0, 6.0, 30),
     entry("AWS::Logs::QueryDefinition", 3.0, 6.0, 30),

@@ -40,6 +40,7 @@ pub enum Code {
     BadServiceToken,
     OwnResource,
     Guarded,
+    HoldsRetained,
 }
 
 impl Code {
@@ -139,6 +140,19 @@ pub fn is_true(value: Option<&Value>) -> bool {
 /// A NoEcho mask or a dynamic reference: must never be sent to AWS as an address.
 pub fn is_masked(text: &str) -> bool {
     text.contains("***") || text.contains("{{resolve")
+}
+
+/// Whether a mask or a dynamic reference stands anywhere in the properties.
+pub fn holds_mask(properties: &Map<String, Value>) -> bool {
+    fn masked(value: &Value) -> bool {
+        match value {
+            Value::String(text) => is_masked(text),
+            Value::Array(values) => values.iter().any(masked),
+            Value::Object(values) => values.values().any(masked),
+            _ => false,
+        }
+    }
+    properties.values().any(masked)
 }
 
 /// An addressing property whose recorded value is a mask.

@@ -83,10 +83,12 @@ fn run(stack: &str) -> Run {
 
 /// Ten thousand queues of a stack, in chains of ten.
 fn ten_thousand(stack: &str, id: impl Fn(usize) -> String, resource_type: &str) -> Graph {
+    // What a custom resource's delete asks.
+    let properties = json!({"ServiceToken": "arn:aws:lambda:us-east-1:123456789012:function:handler"});
     let rows: serde_json::Map<String, Value> = (0..10_000)
         .map(|n| {
             let needs = if n % 10 == 9 { json!([]) } else { json!([id(n + 1)]) };
-            (id(n), json!({"resourceType": resource_type, "physicalId": id(n), "properties": {}, "dependencies": needs}))
+            (id(n), json!({"resourceType": resource_type, "physicalId": id(n), "properties": properties, "dependencies": needs}))
         })
         .collect();
     let doc = StateDoc::parse(json!({"resources": rows}).to_string().as_bytes(), Layout::Regional).unwrap();

@@ -1,7 +1,7 @@
 //! Which road a row takes: its handler, a native step, Cloud Control, or none (cdkd's routing).
 
 use ebb_core::provider::{ProvisionedBy, is_masked};
-use ebb_core::{Code, DeleteError, Options, Resource};
+use ebb_core::{Code, DeleteError, Options, Resource, final_snapshot};
 
 use crate::classify::Rules;
 use crate::registry::{TypeDef, find};
@@ -30,27 +30,6 @@ impl Road {
         }
     }
 }
-
-/// Native types whose step takes a final snapshot when the policy asks for one.
-const TAKES_SNAPSHOT: &[&str] = &[
-    "AWS::DocDB::DBCluster",
-    "AWS::EC2::Volume",
-    "AWS::ElastiCache::CacheCluster",
-    "AWS::ElastiCache::ReplicationGroup",
-    "AWS::Neptune::DBCluster",
-    "AWS::RDS::DBCluster",
-    "AWS::RDS::DBInstance",
-    "AWS::Redshift::Cluster",
-];
-
-/// Those of them whose delete call takes it. Cloud Control's delete has no parameter for it.
-const BY_THE_DELETE: &[&str] = &[
-    "AWS::DocDB::DBCluster",
-    "AWS::ElastiCache::CacheCluster",
-    "AWS::Neptune::DBCluster",
-    "AWS::RDS::DBCluster",
-    "AWS::RDS::DBInstance",
-];
 
 /// Types that are records only.
 const NO_CALL: &[&str] = &[
@@ -87,11 +66,8 @@ const STICKY_EXEMPT: &[&str] = &[
 /// app's policies give, so a type that they know nothing of may go through Cloud Control all the same.
 pub fn road(resource: &Resource, options: &Options, extra_policy: bool) -> Result<Road, DeleteError> {
     let name = resource.resource_type.as_str();
-    // Deleting it plainly would lose what the policy was to keep (cdkd refuses such a row).
-    if resource.snapshot
-        && let Some(why) = no_snapshot(resource)
-    {
-        return Err(snapshot_refused(&why));
+    if let Some(why) = final_snapshot::unsupported(resource) {
+        return Err(DeleteError::refused(Code::FinalSnapshotUnsupported, why));
     }
     if name.starts_with("Custom::") || name == "AWS::CloudFormation::CustomResource" {
         return Ok(Road::CustomResource);
@@ -117,27 +93,9 @@ pub fn road(resource: &Resource, options: &Options, extra_policy: bool) -> Resul
     }
     // Cloud Control's delete has no parameter for a final snapshot.
     if resource.snapshot {
-        return Err(snapshot_refused(name));
+        return Err(DeleteError::refused(Code::FinalSnapshotUnsupported, final_snapshot::none_of(name)));
     }
     Ok(Road::CloudControl)
-}
-
-fn snapshot_refused(of: &str) -> DeleteError {
-    let message = format!("no final snapshot can be taken of {of}: change its DeletionPolicy, or ask with skipFinalSnapshot");
-    DeleteError::refused(Code::FinalSnapshotUnsupported, message)
-}
-
-/// Of what no final snapshot can be taken, if that is so.
-fn no_snapshot(resource: &Resource) -> Option<String> {
-    let name = resource.resource_type.as_str();
-    let member = name == "AWS::RDS::DBInstance" && resource.is_cluster_member();
-    if !TAKES_SNAPSHOT.contains(&name) {
-        Some(name.to_owned())
-    } else if resource.provisioned_by == ProvisionedBy::CloudControl && BY_THE_DELETE.contains(&name) && !member {
-        Some(format!("a {name} that was made through Cloud Control"))
-    } else {
-        None
-    }
 }
 
 /// Whether Cloud Control's handler would take a snapshot that nobody asked for and nothing names (cdkd deletes such a row

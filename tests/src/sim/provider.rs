@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ebb_core::{Code, Context, DeleteError, ErrorClass, Look, Provider, Resource, Step, catalogue};
+use ebb_core::{Code, Context, DeleteError, ErrorClass, Look, Provider, Resource, Step, catalogue, final_snapshot};
 use ebb_store::Bucket;
 use serde_json::json;
 
@@ -133,9 +133,7 @@ fn is_in_vpc(resource: &Resource) -> bool {
     resource.properties.contains_key("VpcConfig")
 }
 
-/// Types that the model can take a snapshot of.
+/// Types that a snapshot can be taken of.
 pub fn snapshots(resource_type: &str) -> bool {
-    ["AWS::RDS::", "AWS::EC2::Volume", "AWS::ElastiCache::", "AWS::Redshift::", "AWS::DocDB::", "AWS::Neptune::"]
-        .iter()
-        .any(|prefix| resource_type.starts_with(prefix))
+    final_snapshot::TAKES.contains(&resource_type)
 }

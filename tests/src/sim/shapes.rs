@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Map, Value, json};
 
+use super::provider::snapshots;
 use super::rng::Rng;
 use super::world::SECRET;
 
@@ -457,7 +458,9 @@ fn some_rows(rng: &Rng, stack: &str, size: usize) -> Map<String, Value> {
         match rng.below(100) {
             0..=3 => row["deletionPolicy"] = "Retain".into(),
             4 => row["deletionPolicy"] = "RetainExceptOnCreate".into(),
-            5..=8 => row["deletionPolicy"] = "Snapshot".into(),
+            // One that no snapshot can be taken of refuses the whole run.
+            5..=12 if snapshots(resource_type) => row["deletionPolicy"] = "Snapshot".into(),
+            8 if rng.chance(100) => row["deletionPolicy"] = "Snapshot".into(),
             9 if rng.chance(200) => row["deletionPolicy"] = "Archive".into(),
             10 if rng.chance(200) => row["physicalId"] = "***".into(),
             11 if rng.chance(200) => row["physicalId"] = Value::Null,

@@ -29,7 +29,7 @@ const fn rule(key: &'static str, earlier: &'static str, by: &'static [By]) -> Ru
     Rule { key, earlier, by }
 }
 
-/// cdkd's list of type pairs, complete, and how ids sharpen each. The last four are Ebb's: the delete of the KEY takes the
+/// cdkd's list of type pairs, complete, and how ids sharpen each. The last five are Ebb's: the delete of the KEY takes the
 /// rows along, so it must know of those that stay also where their container is named in plain text.
 #[rustfmt::skip]
 const RULES: &[Rule] = &[
@@ -55,6 +55,7 @@ const RULES: &[Rule] = &[
     rule("AWS::EC2::SecurityGroup", "AWS::EC2::SecurityGroupEgress", &[By::Id("GroupId"), By::OptionalId("DestinationSecurityGroupId")]),
     rule("AWS::EC2::SecurityGroup", "AWS::Lambda::Function", &[By::OptionalId("VpcConfig.SecurityGroupIds")]),
     rule("AWS::Glue::Database", "AWS::Glue::Table", &[By::Id("DatabaseName")]),
+    rule("AWS::Logs::LogGroup", "AWS::Logs::LogStream", &[By::Id("LogGroupName")]),
     rule("AWS::S3Tables::TableBucket", "AWS::S3Tables::Namespace", &[By::Id("TableBucketARN")]),
     rule("AWS::S3Tables::TableBucket", "AWS::S3Tables::Table", &[By::Id("TableBucketARN")]),
     rule("AWS::S3Vectors::VectorBucket", "AWS::S3Vectors::Index", &[By::OptionalId("VectorBucketArn"), By::OptionalId("VectorBucketName")]),

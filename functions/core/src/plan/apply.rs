@@ -151,7 +151,11 @@ fn looked(result: &StepResult) -> Looked {
     Looked { code: result.code.clone(), reason: result.reason.as_deref().map(text::display) }
 }
 
-/// Whether a look's code says that the delete would be refused.
+/// Codes that say that the delete would be refused, and that no word of the request but `skipGuarded` helps.
+pub(super) const HELPLESS: &[Code] = &[Code::NoProvider, Code::NoProperties, Code::NoServiceToken, Code::BadServiceToken];
+
+/// Whether a code says that the delete would be refused.
 pub(super) fn is_guard(code: &str) -> bool {
-    [Code::DataGuard, Code::Protected, Code::NoProvider].iter().any(|guard| code == guard.name())
+    let others = [Code::DataGuard, Code::Protected, Code::FinalSnapshotUnsupported];
+    others.iter().chain(HELPLESS).any(|guard| code == guard.name())
 }

@@ -1,6 +1,6 @@
 //! The frontier: everything whose dependents are settled, and every pending resource whose time to look has come.
 
-use super::apply::is_guard;
+use super::apply::{HELPLESS, is_guard};
 use super::board::Board;
 use super::pacer::Pacer;
 use super::{EVENT_BUDGET, Moment, Standing, settle};
@@ -139,11 +139,18 @@ fn guard(board: &mut Board<'_>) {
 
 /// The words that let the run go on.
 fn what_helps(guarded: &[(usize, String)]) -> &'static str {
-    let no_provider = |(_, reason): &(usize, String)| reason.starts_with(&Code::NoProvider.name());
-    match (guarded.iter().all(no_provider), guarded.iter().any(no_provider)) {
-        (true, _) => "Set skipGuarded to leave them and what they need",
-        (_, true) => "Set skipGuarded: removeProtection and deleteData do not help where there is no provider",
-        _ => "Set removeProtection, deleteData or skipGuarded",
+    let count = |codes: &[Code]| {
+        let is =
+            |reason: &str| codes.iter().any(|code| reason.strip_prefix(&*code.name()).is_some_and(|rest| rest.starts_with(':')));
+        guarded.iter().filter(|(_, reason)| is(reason)).count()
+    };
+    let (helpless, snapshots) = (count(HELPLESS), count(&[Code::FinalSnapshotUnsupported]));
+    match (helpless, snapshots) {
+        (helpless, _) if helpless == guarded.len() => "Set skipGuarded to leave them and what they need",
+        (1.., _) => "Set skipGuarded: no other word helps all of them",
+        (0, 0) => "Set removeProtection, deleteData or skipGuarded",
+        (0, snapshots) if snapshots == guarded.len() => "Set skipFinalSnapshot or skipGuarded",
+        (0, _) => "Set removeProtection, deleteData, skipFinalSnapshot or skipGuarded",
     }
 }
 

@@ -25,7 +25,15 @@ pub(super) fn deadlines(board: &mut Board<'_>, answered: impl Iterator<Item = us
             (Some(last), None) | (None, Some(last)) => format!("; last: {last}"),
             (None, None) => String::new(),
         };
-        board.explain(node, Code::ResourceTimeout.name(), format!("not gone after {} min{last}", deadline.as_secs() / 60));
+        let mut reason = format!("not gone after {} min{last}", deadline.as_secs() / 60);
+        let mut code = Code::ResourceTimeout;
+        // AWS does not delete what is in use, however often the run is started.
+        let by = board.graph.needed_by(node).iter().find(|&&by| board.status(by) == Some(Status::Retained));
+        if let Some(&by) = by.filter(|_| resource.code.is_some()) {
+            code = Code::HoldsRetained;
+            reason = format!("{reason}; {} is retained and needs it", text::display(board.id(by)));
+        }
+        board.explain(node, code.name(), reason);
         board.set(node, Status::Failed);
     }
 }
@@ -109,7 +117,11 @@ impl Settling<'_, '_> {
             Standing::Keeps => format!("needed by {}, which waits for {}", name(by), name(root)),
             Standing::Open | Standing::Free => format!("needed by {}, which stays and would go with it", name(by)),
         };
-        self.board.explain(node, format!("{:?}", Status::Blocked), reason);
+        let code = match self.board.status(root) {
+            Some(Status::Retained) => Code::HoldsRetained.name(),
+            _ => format!("{:?}", Status::Blocked),
+        };
+        self.board.explain(node, code, reason);
         self.board.set(node, Status::Blocked);
     }
 

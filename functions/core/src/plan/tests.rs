@@ -24,6 +24,7 @@ use crate::{Code, Graph, Millis, Outcome, Run, Status, StepResult};
 const T: Millis = 1_765_000_000_000;
 const QUEUE: &str = "AWS::SQS::Queue";
 const TABLE: &str = "AWS::DynamoDB::Table";
+const TOKEN: &str = "arn:aws:lambda:us-east-1:123456789012:function:handler";
 
 fn run(options: Value) -> Run {
     let mut run = json!({

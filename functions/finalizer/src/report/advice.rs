@@ -15,9 +15,13 @@ const BY_CODE: &[(&str, &str)] = &[
     ("FinalSnapshotFailed", "take a snapshot by hand, or set skipFinalSnapshot"),
     ("FinalSnapshotTimeout", "wait for the snapshot, then start again: it is found and used"),
     ("FinalSnapshotUnsupported", "take a copy by hand, then set skipFinalSnapshot"),
-    ("Guarded", "save what is in it, then set deleteData or removeProtection"),
+    ("Guarded", "save what is in it, then set what its reason asks for: deleteData, removeProtection or skipFinalSnapshot"),
     ("HandlerDidNotComplete", "read the handler's log; start again when it can answer, or drop the row with `cdkd state orphan`"),
     ("HandlerFailed", "read the handler's log, mend what it names, then start again"),
+    (
+        "HoldsRetained",
+        "it stays because a retained row needs it; to have it gone, set that row's DeletionPolicy to Delete and deploy, or delete both by hand",
+    ),
     ("MalformedPhysicalId", "repair the row's physicalId in the state, or drop the row with `cdkd state orphan`"),
     ("MaskedAddress", "put the real value into the state, or drop the row with `cdkd state orphan`"),
     ("MissingAddress", "repair the row's properties in the state, or drop the row with `cdkd state orphan`"),
@@ -94,6 +98,7 @@ mod tests {
             BadServiceToken,
             OwnResource,
             Guarded,
+            HoldsRetained,
         ] {
             assert!(of_code(&code.name()).is_some(), "{code:?}");
         }

@@ -1,6 +1,7 @@
 //! Roads of odd rows; what each type of the catalogue takes is held in `supported.rs`.
 
 use ebb_core::catalogue;
+use ebb_core::final_snapshot::{BY_THE_DELETE, TAKES};
 use serde_json::json;
 
 use super::*;
@@ -90,7 +91,7 @@ async fn a_type_that_takes_no_snapshot_is_refused_under_that_policy() {
 /// Cloud Control's delete has no parameter for a snapshot, even of a type whose native step takes one.
 #[test]
 fn no_snapshot_is_lost_on_the_road_of_cloud_control() {
-    for name in TAKES_SNAPSHOT {
+    for name in TAKES {
         let row = Resource { snapshot: true, ..row(name, ProvisionedBy::CloudControl) };
         assert!(!matches!(road(&row, &Options::default(), true), Ok(Road::CloudControl)), "{name}");
     }
@@ -118,7 +119,7 @@ fn a_row_of_cloud_control_whose_delete_takes_the_snapshot_is_refused() {
         assert_eq!(way(name, json!({}), BY_CLOUD_CONTROL, true), Code::FinalSnapshotUnsupported.name());
         assert_eq!(way(name, json!({}), ProvisionedBy::Sdk, true), **name);
     }
-    for name in TAKES_SNAPSHOT.iter().filter(|name| !BY_THE_DELETE.contains(name)) {
+    for name in TAKES.iter().filter(|name| !BY_THE_DELETE.contains(name)) {
         for made in [BY_CLOUD_CONTROL, ProvisionedBy::Sdk] {
             assert_eq!(way(name, json!({}), made, true), **name);
         }

@@ -4,7 +4,7 @@ use super::super::testing::graph;
 use crate::state::samples::{NETWORK, changed};
 
 /// Every pair of cdkd's list: (deleted later, deleted earlier).
-const PAIRS: [(&str, &str); 25] = [
+const PAIRS: [(&str, &str); 26] = [
     ("AWS::EC2::InternetGateway", "AWS::EC2::VPCGatewayAttachment"),
     ("AWS::EC2::InternetGateway", "AWS::EC2::NatGateway"),
     ("AWS::EC2::VPCGatewayAttachment", "AWS::EC2::NatGateway"),
@@ -27,6 +27,7 @@ const PAIRS: [(&str, &str); 25] = [
     ("AWS::EC2::SecurityGroup", "AWS::EC2::SecurityGroupEgress"),
     ("AWS::EC2::SecurityGroup", "AWS::Lambda::Function"),
     ("AWS::Glue::Database", "AWS::Glue::Table"),
+    ("AWS::Logs::LogGroup", "AWS::Logs::LogStream"),
     ("AWS::S3Tables::TableBucket", "AWS::S3Tables::Namespace"),
     ("AWS::S3Tables::TableBucket", "AWS::S3Tables::Table"),
     ("AWS::S3Vectors::VectorBucket", "AWS::S3Vectors::Index"),
@@ -34,8 +35,9 @@ const PAIRS: [(&str, &str); 25] = [
 
 /// Properties that tell nothing, whichever of them a rule reads.
 fn masked() -> Value {
-    const NAMES: [&str; 14] = [
+    const NAMES: [&str; 15] = [
         "DatabaseName",
+        "LogGroupName",
         "TableBucketARN",
         "VectorBucketName",
         "InternetGatewayId",
@@ -120,6 +122,7 @@ fn a_row_goes_before_the_one_that_it_names() {
         ),
         ("AWS::EC2::SecurityGroup", "AWS::Lambda::Function", json!({"VpcConfig": {"SecurityGroupIds": ["k-2"]}})),
         ("AWS::Glue::Database", "AWS::Glue::Table", json!({"DatabaseName": "k-2"})),
+        ("AWS::Logs::LogGroup", "AWS::Logs::LogStream", json!({"LogGroupName": "k-2"})),
         (
             "AWS::S3Tables::TableBucket",
             "AWS::S3Tables::Table",

@@ -52,6 +52,41 @@ fn rows_that_cannot_be_addressed_are_decided_before_any_step() {
     assert_eq!(of_row(json!({"deletionPolicy": "Retain", "physicalId": "***"})).resources["S/A"].status, Status::Retained);
 }
 
+// What a row says against its delete counts as looked at: the run refuses, or leaves it.
+#[test]
+fn what_a_row_says_against_its_delete_is_known_before_any_step() {
+    let seed = |properties: Value| json!({"resourceType": "Custom::Seed", "properties": properties});
+    let cluster = |fields: Value| {
+        let mut row = json!({"resourceType": "AWS::RDS::DBCluster"});
+        row.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        row
+    };
+    for (fields, code) in [
+        (json!({"deletionPolicy": "Snapshot"}), Some("FinalSnapshotUnsupported")),
+        (cluster(json!({"provisionedBy": "cc-api"})), Some("FinalSnapshotUnsupported")),
+        (cluster(json!({})), None),
+        (cluster(json!({"provisionedBy": "cc-api", "deletionPolicy": "Delete"})), None),
+        (seed(json!({})), Some("NoProperties")),
+        (seed(json!({"ServiceToken": null})), Some("NoServiceToken")),
+        (seed(json!({"ServiceToken": ""})), Some("NoServiceToken")),
+        (seed(json!({"ServiceToken": 7})), Some("BadServiceToken")),
+        (seed(json!({"ServiceToken": "arn:aws:lambda:evil.example/x:1:function:f"})), Some("BadServiceToken")),
+        (seed(json!({"ServiceToken": "arn:aws:sns:us-east-1:1:topic"})), None),
+        (seed(json!({"ServiceToken": "handler"})), None),
+    ] {
+        let record = of_row(fields.clone());
+        let row = &record.resources["S/A"];
+        let looked = row.looked.as_ref().and_then(|looked| looked.code.as_deref());
+        assert_eq!((row.status, looked), (Status::Waiting, code), "{fields}");
+    }
+    // A handler would take a mask for data, wherever it stands.
+    for masked in [json!({"ServiceToken": "***"}), json!({"ServiceToken": "h", "Deep": [{"Password": "{{resolve:ssm:x}}"}]})] {
+        let record = of_row(seed(masked));
+        let row = &record.resources["S/A"];
+        assert_eq!((row.status, row.code.as_deref()), (Status::Skipped, Some("MaskedAddress")));
+    }
+}
+
 // The physical id of a nested row is made up and never sent to AWS: nothing is addressed by it.
 #[test]
 fn a_nested_row_needs_no_physical_id() {

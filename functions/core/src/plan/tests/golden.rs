@@ -14,7 +14,7 @@ use crate::{Graph, Outcome};
 /// Waves, warnings, and what was decided without a step.
 fn planned(states: &[(&str, &str, Layout)]) -> Value {
     let all = states.iter().flat_map(|(stack, sample, layout)| nodes(stack, &doc(sample, *layout))).collect();
-    let mut bench = Bench::of(Graph::build(all).unwrap(), run(json!({})));
+    let mut bench = Bench::of(Graph::build(all).unwrap(), run(json!({"skipGuarded": true})));
     let decided: BTreeMap<String, String> = bench
         .record
         .resources

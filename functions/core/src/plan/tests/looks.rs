@@ -1,8 +1,9 @@
 use serde_json::json;
 
-use super::{Bench, QUEUE, TABLE, crashed};
+use super::{Bench, QUEUE, TABLE, TOKEN, crashed, run};
+use crate::graph::testing;
 use crate::payload::PlanNext;
-use crate::{Code, Ending, Outcome, Status, StepResult};
+use crate::{Code, Ending, Graph, Outcome, Status, StepResult};
 
 fn guarded(bench: &Bench, id: &str) -> StepResult {
     bench.result(id, Outcome::Pending).because(&Code::DataGuard.name(), "it holds 3 objects")
@@ -178,7 +179,7 @@ const UNKNOWN: &str = "AWS::New::Thing";
 fn unknown() -> serde_json::Value {
     json!([
         ["Thing", UNKNOWN, "thing", {}, ["Key"]],
-        ["Seed", "Custom::Seed"],
+        ["Seed", "Custom::Seed", null, {"ServiceToken": TOKEN}],
         ["Masked", UNKNOWN, "***"],
         ["Malformed", UNKNOWN, ""],
         ["Key", "AWS::KMS::Key"],
@@ -250,5 +251,83 @@ fn a_look_without_an_address_refuses_nothing() {
         let result = bench.result("Thing", Outcome::Skipped).because(&code.name(), "cannot be addressed");
         assert_eq!(bench.plan(&[result]), PlanNext::Wave, "{code:?}");
         assert!(!bench.items()[0].look && bench.record.refusal.is_none());
+    }
+}
+
+/// A queue whose policy asks for a snapshot, a custom resource that names no handler, and others.
+fn foreseen(options: serde_json::Value) -> Bench {
+    let mut nodes = testing::rows(json!([
+        ["Queue", QUEUE, null, {}, ["Key"]],
+        ["Seed", "Custom::Seed", null, {"Name": "x"}, ["Role"]],
+        ["Good", "Custom::Seed", null, {"ServiceToken": TOKEN}],
+        ["Key", "AWS::KMS::Key"],
+        ["Role", "AWS::IAM::Role"],
+    ]));
+    nodes[0].row.deletion_policy = Some("Snapshot".into());
+    Bench::of(Graph::build(nodes).unwrap(), run(options))
+}
+
+// What the state alone says is said before the first delete, whatever else the request allows.
+#[test]
+fn what_a_row_itself_says_refuses_before_the_first_delete() {
+    let queue = "S/Queue (FinalSnapshotUnsupported: no final snapshot can be taken of AWS::SQS::Queue";
+    let seed = "S/Seed (NoServiceToken: no ServiceToken in state)";
+    for (options, named, helps) in [
+        (json!({}), vec![queue, seed], "Set skipGuarded: no other word helps all of them"),
+        (json!({"deleteData": true, "removeProtection": true}), vec![queue, seed], "no other word helps all of them"),
+        (json!({"skipFinalSnapshot": true}), vec![seed], "Set skipGuarded to leave them and what they need"),
+    ] {
+        let mut bench = foreseen(options);
+        assert_eq!(bench.plan(&[]), PlanNext::Finish);
+        let refusal = bench.record.refusal.clone().unwrap();
+        assert_eq!(refusal.ending, Ending::Refused);
+        assert!(named.iter().all(|text| refusal.message.contains(text)) && refusal.message.ends_with(helps), "{refusal}");
+        assert_eq!(refusal.message.contains("S/Queue"), named.len() == 2, "{refusal}");
+        assert!(!refusal.message.contains("S/Good"), "{refusal}");
+        assert!(bench.record.resources.values().all(|row| row.status == Status::Waiting), "nothing was touched");
+    }
+}
+
+#[test]
+fn with_skip_guarded_what_a_row_itself_says_leaves_it_and_what_it_needs() {
+    let mut bench = foreseen(json!({"skipGuarded": true}));
+    assert_eq!((bench.plan(&[]), bench.wave()), (PlanNext::Wave, vec!["Good".to_owned()]));
+    for id in ["Queue", "Seed"] {
+        assert_eq!((bench.status(id), bench.code(id)), (Status::Skipped, Some("Guarded")), "{id}");
+    }
+    assert_eq!((bench.status("Key"), bench.status("Role")), (Status::Blocked, Status::Blocked));
+    assert_eq!((bench.delete_all(), bench.status("Good")), (PlanNext::Finish, Status::Deleted));
+}
+
+// A dry run names them and refuses nothing.
+#[test]
+fn a_dry_run_tells_what_a_row_itself_says() {
+    let mut bench = foreseen(json!({"dryRun": true}));
+    assert_eq!(bench.plan(&[]), PlanNext::Finish);
+    assert!(bench.record.refusal.is_none());
+    let looked = |id: &str| bench.row(id).looked.as_ref().and_then(|looked| looked.code.as_deref());
+    assert_eq!(
+        (looked("Queue"), looked("Seed"), looked("Good")),
+        (Some("FinalSnapshotUnsupported"), Some("NoServiceToken"), None)
+    );
+}
+
+// The words that help are those of what was found.
+#[test]
+fn the_refusal_names_the_words_that_help() {
+    for (tables, helps) in [
+        (json!([]), "Set skipFinalSnapshot or skipGuarded"),
+        (json!([["Table", TABLE]]), "Set removeProtection, deleteData, skipFinalSnapshot or skipGuarded"),
+    ] {
+        let mut nodes = testing::rows(json!([["Queue", QUEUE]]));
+        nodes[0].row.deletion_policy = Some("Snapshot".into());
+        nodes.extend(testing::rows(tables));
+        let mut bench = Bench::of(Graph::build(nodes).unwrap(), run(json!({})));
+        if bench.plan(&[]) == PlanNext::Wave {
+            let protected = bench.result("Table", Outcome::Pending).because(&Code::Protected.name(), "on");
+            assert_eq!(bench.plan(&[protected]), PlanNext::Finish);
+        }
+        let message = bench.record.refusal.unwrap().message;
+        assert!(message.ends_with(helps), "{message}");
     }
 }

@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::super::{EVENT_BUDGET, MAX_ITEMS, QUIET};
-use super::{Bench, QUEUE, TABLE, crashed};
+use super::{Bench, QUEUE, TABLE, TOKEN, crashed};
 use crate::payload::PlanNext;
 use crate::{Code, Outcome, Status};
 
@@ -171,10 +171,27 @@ fn a_delete_past_its_deadline_fails_with_the_last_code() {
     assert_eq!(bench.status("B"), Status::Blocked);
 }
 
+// What a retained row needs is in use in every run: that is said, not that AWS may still be deleting it.
+#[test]
+fn what_a_retained_row_needs_is_told_as_such_at_its_deadline() {
+    for (status, code, end) in
+        [(Status::Retained, "HoldsRetained", "; S/Subnet is retained and needs it"), (Status::Deleted, "ResourceTimeout", "")]
+    {
+        let mut bench = Bench::new(json!([["Subnet", "AWS::EC2::Subnet", null, {}, ["Vpc"]], ["Vpc", "AWS::EC2::VPC"]]));
+        bench.record.resources.get_mut("S/Subnet").unwrap().status = status;
+        assert_eq!((bench.plan(&[]), bench.wave()), (PlanNext::Wave, vec!["Vpc".to_owned()]));
+        bench.now += 31 * 60_000;
+        let refused = bench.result("Vpc", Outcome::Pending).because("DependencyViolation", "in use");
+        assert_eq!(bench.plan(&[refused]), PlanNext::Finish);
+        assert_eq!((bench.status("Vpc"), bench.code("Vpc")), (Status::Failed, Some(code)));
+        assert_eq!(bench.reason("Vpc"), format!("not gone after 30 min; last: DependencyViolation: in use{end}"));
+    }
+}
+
 // A slow type has its own deadline.
 #[test]
 fn a_custom_resource_has_hours() {
-    let mut bench = Bench::new(json!([["C", "Custom::Thing"]]));
+    let mut bench = Bench::new(json!([["C", "Custom::Thing", null, {"ServiceToken": TOKEN}]]));
     bench.plan(&[]);
     let result = bench.result("C", Outcome::Pending);
     bench.now += 239 * 60_000;

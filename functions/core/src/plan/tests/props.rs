@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::super::{MAX_ITEMS, QUIET};
-use super::{Bench, QUEUE, TABLE, run};
+use super::{Bench, QUEUE, TABLE, TOKEN, run};
 use crate::graph::testing::rows_in;
 use crate::payload::PlanNext;
 use crate::status::transition;
@@ -37,7 +37,7 @@ fn graph(plan: &Plan) -> Graph {
             }
         }
         let policy = format!("{}~{id}", stacks[at].0);
-        stacks[at].1.push(json!([id, resource_type, null, {}, []]));
+        stacks[at].1.push(json!([id, resource_type, null, {"ServiceToken": TOKEN}, []]));
         if resource_type == "AWS::CloudFormation::Stack" {
             stacks.push((policy, Vec::new()));
         }

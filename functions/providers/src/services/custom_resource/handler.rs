@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use aws_sdk_lambda::types::{LastUpdateStatus, State};
 use ebb_core::provider::Masked;
-use ebb_core::request::is_region;
-use ebb_core::{Code, DeleteError, ErrorClass, Resource, Step};
-use serde_json::Value;
+use ebb_core::service_token::{self, NoToken};
+use ebb_core::{DeleteError, ErrorClass, Resource, Step};
 
 use super::{Memo, READINESS, send};
 use crate::call::{CallError, StepError};
@@ -35,32 +34,18 @@ pub(super) struct Handler<'a> {
 impl<'a> Handler<'a> {
     /// Reads the row's `ServiceToken`.
     pub(super) fn of(r: &'a Resource) -> Result<Self, StepError> {
-        let skip = |code, what: &str| StepError::Skip { code, reason: format!("{what} — Delete handler not invoked") };
-        if r.properties.is_empty() {
-            return Err(skip(Code::NoProperties, "no properties in state"));
-        }
-        let bad = |what: &str| {
-            StepError::from(DeleteError::refused(Code::BadServiceToken, format!("the recorded ServiceToken {what}")))
-        };
-        let token = match r.properties.get("ServiceToken") {
-            None | Some(Value::Null) => return Err(skip(Code::NoServiceToken, "no ServiceToken in state")),
-            Some(Value::String(token)) if token.is_empty() => return Err(skip(Code::NoServiceToken, "no ServiceToken in state")),
-            Some(Value::String(token)) if ebb_core::provider::is_masked(token) => {
-                return Err(Masked { property: "ServiceToken".into() }.into());
+        let token = service_token::of(&r.properties).map_err(|none| match none {
+            NoToken::NoProperties | NoToken::Missing => {
+                StepError::Skip { code: none.code(), reason: format!("{} — Delete handler not invoked", none.reason()) }
             }
-            Some(Value::String(token)) => token.as_str(),
-            Some(other) => return Err(bad(&format!("is {}, not a string", ebb_core::text::kind(other)))),
+            NoToken::NoText(_) | NoToken::NoRegion => DeleteError::refused(none.code(), none.reason()).into(),
+            NoToken::Masked => Masked { property: "ServiceToken".into() }.into(),
+        })?;
+        let kind = match token.split(':').collect::<Vec<_>>()[..] {
+            ["arn", partition, "sns", _, ..] if partition.starts_with("aws") => Kind::Sns,
+            _ => Kind::Lambda,
         };
-        let (kind, region) = match token.split(':').collect::<Vec<_>>()[..] {
-            ["arn", partition, "sns", region, ..] if partition.starts_with("aws") => (Kind::Sns, Some(region)),
-            ["arn", _, _, region, ..] => (Kind::Lambda, Some(region)),
-            _ => (Kind::Lambda, None),
-        };
-        // It becomes part of a host name.
-        if region.is_some_and(|region| !is_region(region)) {
-            return Err(bad("names no region"));
-        }
-        Ok(Handler { kind, token, region })
+        Ok(Handler { kind, token, region: service_token::region(token) })
     }
 
     /// Clients where the handler is.

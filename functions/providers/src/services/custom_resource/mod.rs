@@ -13,10 +13,9 @@ mod tests;
 
 use std::time::Duration;
 
-use ebb_core::provider::{DELIVERIES, is_masked, request_id};
+use ebb_core::provider::{DELIVERIES, holds_mask, request_id};
 use ebb_core::{Code, Millis, Resource, Step, keys, text};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::Cx;
 use crate::call::{StepError, StepResult};
@@ -94,19 +93,6 @@ pub(crate) async fn step(r: &Resource, cx: &Cx<'_>) -> StepResult {
             None => deliver(r, cx, &handler, memo, &id, &key).await,
         },
     }
-}
-
-/// Whether a mask or a dynamic reference stands anywhere in the properties.
-fn holds_mask(properties: &serde_json::Map<String, Value>) -> bool {
-    fn masked(value: &Value) -> bool {
-        match value {
-            Value::String(text) => is_masked(text),
-            Value::Array(values) => values.iter().any(masked),
-            Value::Object(values) => values.values().any(masked),
-            _ => false,
-        }
-    }
-    properties.values().any(masked)
 }
 
 /// Marks the request as delivered, then asks the handler: once, and never without the mark being ours.
