@@ -31,7 +31,8 @@ _OVER = ("SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
 
 class Bed:
     """One running bed. `strict`: state machines run on the strict engine. `iam`: policies are evaluated, and functions have their
-    role's rights only. `wait_scale`: Wait states take that many times what they say."""
+    role's rights only. `wait_scale`: Wait states take that many times what they say, and on the strict engine so do waits inside a
+    step (`item.patienceMs`), down to two looks. The clock is not scaled: a look that is due in a minute is due in a minute."""
 
     def __init__(self, strict: bool = True, iam: bool = False, wait_scale: float = 1) -> None:
         self.strict, self.iam, self.wait_scale = strict, iam, wait_scale
