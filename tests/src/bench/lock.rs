@@ -1,14 +1,16 @@
 //! How many S3 requests the lock and a wave take, counted with a bucket in memory.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use ebb_core::payload::{FinalizerRequest, KeeperRequest, PlanAnswer, PlanNext, PlanRequest, PlannerRequest};
 use ebb_core::rails::Rails;
 use ebb_core::run::run_id;
-use ebb_core::{Ending, Millis, Outcome, Refusal, Run, StepResult, Target};
+use ebb_core::{Ending, Millis, Outcome, Refusal, Run, Span, StepResult, Target};
 use ebb_store::lambda::read;
 use ebb_store::runs::Runs;
 use ebb_store::{
@@ -17,6 +19,8 @@ use ebb_store::{
 };
 use serde::Serialize;
 use serde_json::json;
+
+use super::row;
 
 const T: Millis = 1_765_000_000_000;
 const ARN: &str = "arn:aws:states:us-east-1:123456789012:execution:ebb-teardown:bench";
@@ -38,6 +42,9 @@ pub struct Lock {
     pub idle_writes: usize,
     /// Listings between the first plan and the finish.
     pub lists: usize,
+    /// Bytes of a state of 10,000 resources, and the most that a step reads there, lock and row together.
+    pub state_bytes_10000: u64,
+    pub worker_bytes_10000: u64,
     /// What a warm wave asks for.
     pub warm: BTreeMap<String, usize>,
 }
@@ -49,36 +56,26 @@ pub fn measure() -> Result<Lock, Box<dyn std::error::Error>> {
         let mut lock = Lock::default();
         play(&mut lock, false).await.map_err(|failure| format!("{failure:?}"))?;
         play(&mut lock, true).await.map_err(|failure| format!("{failure:?}"))?;
+        let bytes = row::measure(10_000).await.map_err(|failure| format!("{failure:?}"))?;
+        (lock.state_bytes_10000, lock.worker_bytes_10000) = bytes;
         Ok(lock)
     })
 }
 
 async fn play(lock: &mut Lock, cold: bool) -> Result<(), Failure> {
-    let clock = Arc::new(VirtualClock::starting_at(T));
-    let bucket = Counted { memory: MemoryBucket::versioned(STATE, clock.clone()), calls: Arc::default() };
-    let run = run();
-    bucket.memory.raw_put(&run.key().state(), SAMPLE);
-    let outside = Arc::new(Outside { bucket: bucket.clone() });
-    let world = World { clock, executions: outside.clone(), accounts: outside };
-    let rails = Rails::from_vars(|name| (name == "EBB_APP").then(|| "ebb".to_owned())).map_err(|e| failure(&e.to_string()))?;
-    let keeper = ebb_lock_keeper::Deps {
-        world: world.clone(),
-        resolve: Arc::new(Runs::new(world.clone(), Arc::new(rails.clone()))),
-        rails: rails.clone(),
-        home_region: None,
-    };
-    let planner = || ebb_planner::Deps::new(world.clone(), rails.clone());
+    let stand = Stand::of(SAMPLE)?;
+    let (bucket, run, world, keeper) = (&stand.bucket, &stand.run, &stand.world, stand.keeper());
 
     ebb_lock_keeper::handle(KeeperRequest::Acquire { run: run.clone() }, &keeper).await?;
     lock.acquire = bucket.taken().len();
     ebb_lock_keeper::handle(KeeperRequest::Renew { execution: ARN.into() }, &keeper).await?;
     lock.renew = bucket.taken().len();
 
-    let mut warm = planner();
+    let mut warm = stand.planner();
     let (mut step, mut results, mut idle) = (0, Vec::new(), true);
     loop {
         if cold {
-            warm = planner();
+            warm = stand.planner();
         }
         let request = PlanRequest { run: run.clone(), drive: 1, step, results };
         let answer: PlanAnswer = read(ebb_planner::handle(PlannerRequest::Plan(Box::new(request)), &warm).await?)?;
@@ -117,7 +114,49 @@ async fn play(lock: &mut Lock, cold: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-fn failure(what: &str) -> Failure {
+/// One run of one stack, with what the functions need from outside.
+pub(super) struct Stand {
+    pub(super) bucket: Counted,
+    pub(super) run: Run,
+    pub(super) world: World,
+    pub(super) rails: Rails,
+}
+
+impl Stand {
+    /// With this state in the bucket.
+    pub(super) fn of(state: impl Into<Bytes>) -> Result<Self, Failure> {
+        let clock = Arc::new(VirtualClock::starting_at(T));
+        let memory = MemoryBucket::versioned(STATE, clock.clone());
+        let bucket = Counted { memory, calls: Arc::default(), bytes: Arc::default() };
+        let run = run();
+        bucket.memory.raw_put(&run.key().state(), state);
+        let outside = Arc::new(Outside { bucket: bucket.clone() });
+        let world = World { clock, executions: outside.clone(), accounts: outside };
+        let vars = |name: &str| match name {
+            "EBB_APP" => Some("ebb".to_owned()),
+            "EBB_MAX_RESOURCES" => Some("20000".to_owned()),
+            _ => None,
+        };
+        let rails = Rails::from_vars(vars).map_err(|error| failure(&error.to_string()))?;
+        Ok(Stand { bucket, run, world, rails })
+    }
+
+    pub(super) fn keeper(&self) -> ebb_lock_keeper::Deps {
+        ebb_lock_keeper::Deps {
+            world: self.world.clone(),
+            resolve: Arc::new(Runs::new(self.world.clone(), Arc::new(self.rails.clone()))),
+            rails: self.rails.clone(),
+            home_region: None,
+        }
+    }
+
+    /// A planner in a new container.
+    pub(super) fn planner(&self) -> ebb_planner::Deps {
+        ebb_planner::Deps::new(self.world.clone(), self.rails.clone())
+    }
+}
+
+pub(super) fn failure(what: &str) -> Failure {
     Failure::new(Ending::Error.name(), what)
 }
 
@@ -154,11 +193,12 @@ fn run() -> Run {
     }
 }
 
-/// A bucket that writes down what it is asked for.
+/// A bucket that writes down what it is asked for, and how many bytes it gave out.
 #[derive(Clone)]
-struct Counted {
+pub(super) struct Counted {
     memory: MemoryBucket,
     calls: Arc<Mutex<Vec<String>>>,
+    bytes: Arc<AtomicU64>,
 }
 
 impl Counted {
@@ -169,6 +209,15 @@ impl Counted {
     fn taken(&self) -> Vec<String> {
         std::mem::take(&mut *self.calls.lock().unwrap_or_else(PoisonError::into_inner))
     }
+
+    /// Bytes that were read since the last time.
+    pub(super) fn bytes_taken(&self) -> u64 {
+        self.bytes.swap(0, Ordering::Relaxed)
+    }
+
+    fn read(&self, body: Option<&Bytes>) {
+        self.bytes.fetch_add(body.map_or(0, |body| body.len() as u64), Ordering::Relaxed);
+    }
 }
 
 #[async_trait]
@@ -178,7 +227,15 @@ impl Bucket for Counted {
     }
     async fn get(&self, key: &str) -> Result<Option<Object>, BucketError> {
         self.count("GET", key);
-        self.memory.get(key).await
+        let object = self.memory.get(key).await?;
+        self.read(object.as_ref().map(|object| &object.body));
+        Ok(object)
+    }
+    async fn get_span(&self, key: &str, span: &Span) -> Result<Option<Bytes>, BucketError> {
+        self.count("GET", key);
+        let bytes = self.memory.get_span(key, span).await?;
+        self.read(bytes.as_ref());
+        Ok(bytes)
     }
     async fn put(&self, key: &str, put: Put, when: When) -> Result<String, BucketError> {
         self.count("PUT", key);

@@ -101,6 +101,7 @@ pub fn items(record: &RunRecord, graph: &Graph, weights: &Weights) -> Vec<Item> 
                 look: resource.look,
                 memo: resource.memo.clone(),
                 patience_ms,
+                span: None,
             })
         })
         .collect()

@@ -10,10 +10,10 @@ use ebb_core::lock::{Identity, LockBody};
 use ebb_core::payload::StepRequest;
 use ebb_core::rails::Rails;
 use ebb_core::{
-    Clock, Context, DeleteError, Ending, Item, Look, Millis, Provider, Refusal, Resource, Run, Step, StepResult, Target,
+    Clock, Context, DeleteError, Ending, Item, Look, Millis, Provider, Refusal, Resource, Run, Span, Step, StepResult, Target,
 };
 use ebb_store::{
-    Accounts, Bucket, BucketError, BucketErrorKind, BucketPlace, Execution, Executions, ExecutionsError, Failure, Listing,
+    Accounts, Bucket, BucketError, BucketErrorKind, BucketPlace, Bytes, Execution, Executions, ExecutionsError, Failure, Listing,
     MemoryBucket, Object, Put, Version, VirtualClock, When, World,
 };
 use serde_json::{Value, json};
@@ -52,25 +52,25 @@ impl Provider for Fake {
     }
 }
 
-/// A bucket in memory whose reads can be slow or fail, and which counts reads of the lock.
+/// A bucket in memory whose reads can be slow or fail, and are counted.
 pub(super) struct Store {
     pub(super) inner: MemoryBucket,
     clock: Arc<dyn Clock>,
     pub(super) lock_reads: AtomicU64,
+    pub(super) state_reads: AtomicU64,
+    pub(super) state_bytes: AtomicU64,
     pub(super) state_takes_ms: AtomicU64,
     pub(super) fails: Mutex<Option<(&'static str, BucketErrorKind)>>,
 }
 
-#[async_trait]
-impl Bucket for Store {
-    fn name(&self) -> &str {
-        "state"
-    }
-    async fn get(&self, key: &str) -> Result<Option<Object>, BucketError> {
+impl Store {
+    /// A read is under way, and may fail.
+    async fn arrives(&self, key: &str) -> Result<(), BucketError> {
         if key.ends_with("/lock.json") {
             self.lock_reads.fetch_add(1, Ordering::SeqCst);
         }
         if key.ends_with("/state.json") {
+            self.state_reads.fetch_add(1, Ordering::SeqCst);
             self.clock.sleep(Duration::from_millis(self.state_takes_ms.load(Ordering::SeqCst))).await;
         }
         if let Some((ending, kind)) = *self.fails.lock().unwrap()
@@ -79,7 +79,32 @@ impl Bucket for Store {
             let (code, message) = ("MadeByTheTest".into(), String::new());
             return Err(BucketError { kind, operation: "GetObject", key: key.into(), code, message });
         }
-        self.inner.get(key).await
+        Ok(())
+    }
+
+    fn count(&self, key: &str, body: Option<&Bytes>) {
+        if key.ends_with("/state.json") {
+            self.state_bytes.fetch_add(body.map_or(0, |body| body.len() as u64), Ordering::SeqCst);
+        }
+    }
+}
+
+#[async_trait]
+impl Bucket for Store {
+    fn name(&self) -> &str {
+        "state"
+    }
+    async fn get(&self, key: &str) -> Result<Option<Object>, BucketError> {
+        self.arrives(key).await?;
+        let object = self.inner.get(key).await?;
+        self.count(key, object.as_ref().map(|object| &object.body));
+        Ok(object)
+    }
+    async fn get_span(&self, key: &str, span: &Span) -> Result<Option<Bytes>, BucketError> {
+        self.arrives(key).await?;
+        let bytes = self.inner.get_span(key, span).await?;
+        self.count(key, bytes.as_ref());
+        Ok(bytes)
     }
     async fn put(&self, key: &str, _: Put, _: When) -> Result<String, BucketError> {
         panic!("the worker wrote {key}")
@@ -162,6 +187,8 @@ pub(crate) fn bench() -> Bench {
         inner: MemoryBucket::versioned("state", Arc::new(clock)),
         clock: Arc::new(clock),
         lock_reads: AtomicU64::new(0),
+        state_reads: AtomicU64::new(0),
+        state_bytes: AtomicU64::new(0),
         state_takes_ms: AtomicU64::new(0),
         fails: Mutex::new(None),
     });
@@ -182,6 +209,7 @@ pub(crate) fn bench() -> Bench {
         look: false,
         memo: None,
         patience_ms: 0,
+        span: None,
     };
     let world = World { clock: Arc::new(clock), executions: home.clone(), accounts: home.clone() };
     let rails = Rails::from_vars(|name| (name == "EBB_APP").then(|| "ebb".to_owned())).unwrap();
