@@ -202,6 +202,10 @@ class Bed:
         """Which planted failures met a call, oldest first."""
         return _http("GET", f"{self.endpoint}/_bed/fired")["fired"]
 
+    def timings(self) -> list[dict[str, Any]]:
+        """The calls of traced functions, in the order of their answers (see `timings`)."""
+        return _http("GET", f"{self.endpoint}/_bed/timings")
+
     def cloudcontrol_seconds(self, seconds: float) -> None:
         """How long a Cloud Control request stays in progress."""
         _http("POST", f"{self.endpoint}/_bed/config", {"cloudcontrol_seconds": seconds})
