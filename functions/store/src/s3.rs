@@ -43,7 +43,12 @@ pub struct S3Bucket {
 impl S3Bucket {
     /// The bucket `name`, which the account `owner` must own, reached with `config` (in the bucket's own region).
     pub fn new(config: &SdkConfig, name: &str, owner: &str) -> Self {
-        S3Bucket { client: client(config), name: name.to_owned(), owner: owner.to_owned(), presigner: None }
+        S3Bucket::of(client(config), name, owner)
+    }
+
+    /// The same, reached with a client that is there already.
+    pub(crate) fn of(client: Client, name: &str, owner: &str) -> Self {
+        S3Bucket { client, name: name.to_owned(), owner: owner.to_owned(), presigner: None }
     }
 
     /// Signs presigned URLs with credentials of their own, asked for each time: a URL dies with the session that signed
