@@ -10,10 +10,10 @@ use super::bench::{Bench, bench, row};
 
 const LARGE: usize = 300_000;
 
-/// The queue in a large state, and an item that knows where it lies there.
+/// The queue in a large state beside another one, and an item that knows where it lies there.
 async fn large() -> Bench {
     let mut bench = bench();
-    written(&bench, json!({ "Queue": queue("https://q/orders") }));
+    written(&bench, json!({ "Queue": queue("https://q/orders"), "Other": queue("https://q/others") }));
     bench.request.item.span = Some(span(&bench, "Queue").await);
     bench
 }
@@ -62,7 +62,7 @@ async fn a_span_gives_the_row_of_the_whole_state() {
 async fn another_state_is_read_whole() {
     let bench = large().await;
     // Just as long, so that the span fits the row that must not be taken.
-    written(&bench, json!({ "Queue": queue("https://q/others") }));
+    written(&bench, json!({ "Queue": queue("https://q/others"), "Other": queue("https://q/orders") }));
     let (resource, read) = given(&bench).await;
     assert_eq!(resource.physical_id, "https://q/others");
     assert!(read > 2 * LARGE as u64);
@@ -86,7 +86,8 @@ async fn another_state_is_read_whole() {
 #[tokio::test(start_paused = true)]
 async fn what_is_not_the_row_is_never_acted_on() {
     let mut bench = large().await;
-    let (right, behind) = (bench.request.item.span.clone().unwrap(), span(&bench, "Behind").await);
+    let (right, other, behind) =
+        (bench.request.item.span.clone().unwrap(), span(&bench, "Other").await, span(&bench, "Behind").await);
     let moved = |first: i64, last: i64| Span {
         first: right.first.checked_add_signed(first).unwrap(),
         last: right.last.checked_add_signed(last).unwrap(),
@@ -94,7 +95,7 @@ async fn what_is_not_the_row_is_never_acted_on() {
     };
     let far = Span { first: 10_000_000, last: 10_000_050, ..right.clone() };
     let backwards = Span { first: right.last, last: right.first, ..right.clone() };
-    for wrong in [moved(1, 0), moved(0, -1), moved(-1, 0), moved(0, 1), moved(1, 1), behind, far, backwards] {
+    for wrong in [moved(1, 0), moved(0, -1), moved(-1, 0), moved(0, 1), moved(1, 1), other, behind, far, backwards] {
         bench.request.item.span = Some(wrong.clone());
         let (resource, read) = given(&bench).await;
         assert_eq!((resource.logical_id.as_str(), resource.physical_id.as_str()), ("Queue", "https://q/orders"), "{wrong:?}");
