@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +24,7 @@ class Measured:
     waves: int
     seconds: float
     aws_seconds: float
+    waited_seconds: float
 
     @property
     def overhead_ms(self) -> float:
@@ -47,24 +48,38 @@ def tear_down(bed: Bed, outputs: dict[str, str], stack: seed.StackBuilder) -> Me
     key = f"ebb/runs/cdkd/{stack.name}/{stack.region}/{found['output']['runId']}.json"
     record = json.loads(bed.look("s3").get_object(Bucket=STATE_BUCKET, Key=key)["Body"].read())
     seconds = (found["stopDate"] - found["startDate"]).total_seconds()
-    return Measured(len(stack.rows), record["wave"], seconds, on_the_path(bed.timings()[before:]))
+    calls = bed.timings()[before:]
+    return Measured(len(stack.rows), record["wave"], seconds, on_the_path(calls), waited(calls))
 
 
-def on_the_path(calls: list[dict[str, Any]]) -> float:
-    """Seconds of the AWS calls that nothing could have saved: of each wave the step whose calls took longest.
-
-    A step is an invocation that calls what a stack consists of; the plans, which touch the run's record, part the waves.
-    """
+def sorted_out(calls: list[dict[str, Any]]) -> tuple[list[list[dict[str, Any]]], list[tuple[float, float]]]:
+    """The steps, each as its calls to what a stack consists of, and from when to when each plan worked: it touches the run's record."""
     invocations: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for call in calls:
         invocations[call["trace"]].append(call)
     steps = [own for all in invocations.values() if (own := [call for call in all if _is_of_the_stack(call)])]
-    plans = sorted(max(call["ended"] for call in all) for all in invocations.values() if any("/ebb/runs/" in c["path"] for c in all))
+    plans = [(min(call["began"] for call in all), max(call["ended"] for call in all))
+             for all in invocations.values() if any("/ebb/runs/" in call["path"] for call in all)]
+    return steps, sorted(plans)
+
+
+def on_the_path(calls: list[dict[str, Any]]) -> float:
+    """Seconds of the AWS calls that nothing could have saved: of each wave, which plans part, the step whose calls took longest."""
+    steps, plans = sorted_out(calls)
+    ends = [ended for _, ended in plans]
     longest: dict[int, float] = defaultdict(float)
     for step in steps:
-        wave = bisect_right(plans, min(call["began"] for call in step))
+        wave = bisect_right(ends, min(call["began"] for call in step))
         longest[wave] = max(longest[wave], covered(step))
     return sum(longest.values())
+
+
+def waited(calls: list[dict[str, Any]]) -> float:
+    """Seconds between two plans that no step was in: a look was not due yet."""
+    steps, plans = sorted_out(calls)
+    begins = sorted(min(call["began"] for call in step) for step in steps)
+    pairs = [(ended, began) for (_, ended), (began, _) in zip(plans, plans[1:])]
+    return sum(began - ended for ended, began in pairs if bisect_left(begins, ended) == bisect_left(begins, began))
 
 
 def covered(calls: list[dict[str, Any]]) -> float:

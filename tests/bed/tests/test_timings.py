@@ -8,7 +8,7 @@ import urllib.request
 import pytest
 
 from bed import Bed
-from overhead.teardown import covered, on_the_path
+from overhead.teardown import covered, on_the_path, waited
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -42,6 +42,9 @@ def test_the_path_is_the_slowest_step_of_each_wave() -> None:
         # Calls side by side count once; a bucket that is deleted is the stack's.
         call("c", 10, 12, "s3", "/uploads"), call("c", 11, 13, "s3", "/uploads"), call("d", 10, 10.5),
         call("plan-3", 14, 15, "s3", record),
+        # A wait, and then the end.
+        call("plan-4", 20, 21, "s3", record), call("e", 21, 22), call("plan-5", 23, 24, "s3", record),
     ]
-    assert on_the_path(calls) == pytest.approx(3 + 3)
+    assert on_the_path(calls) == pytest.approx(3 + 3 + 1)
+    assert waited(calls) == pytest.approx(20 - 15)
     assert covered([call("x", 5, 6), call("x", 1, 3), call("x", 2, 2.5)]) == pytest.approx(3)
