@@ -13,7 +13,7 @@ use serde_json::json;
 use super::lock::{Stand, failure};
 use super::planner;
 
-/// Bytes of the state of so many queues, and the most that a step of the first wave reads, lock and row together.
+/// Bytes of the state of so many topics, and the most that a step of the first wave reads, lock and row together.
 pub(super) async fn measure(resources: usize) -> Result<(u64, u64), Failure> {
     let rows = planner::wide(resources, &mut fastrand::Rng::with_seed(7));
     let state = json!({"version": 11, "stackName": "OrdersApi", "region": "us-west-2", "resources": rows}).to_string();
