@@ -66,10 +66,11 @@ model: ## the lock, model-checked: every order of two runs, keeper, cdkd and ope
 
 PROFILE ?= dev
 .PHONY: bench
-bench: setup ## makespan, planner time, S3 requests, start of the functions: tables, and bench/*.json beside the builds; PROFILE=release
+bench: setup ## makespan, planner time, S3 requests, start of the functions, overhead on the emulator: tables, and bench/*.json beside the builds; PROFILE=release
 	@cargo run --quiet --profile $(PROFILE) --package ebb-tests --bin bench
 	@cargo build --quiet --profile $(PROFILE) --package ebb-tests --bin bare
 	@$(PYTHON) tests/start "$(CARGO_TARGET_DIR)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))"
+	@$(PYTHON) tests/overhead "$(CARGO_TARGET_DIR)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))"
 
 .PHONY: mutants
 mutants: setup ## rules of a teardown broken on purpose, one by one: a test must notice each; ONLY=<names from tests/mutants/mutants.toml>

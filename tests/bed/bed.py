@@ -31,7 +31,8 @@ _OVER = ("SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
 
 class Bed:
     """One running bed. `strict`: state machines run on the strict engine. `iam`: policies are evaluated, and functions have their
-    role's rights only. `wait_scale`: Wait states take that many times what they say."""
+    role's rights only. `wait_scale`: Wait states take that many times what they say, and on the strict engine so do waits inside a
+    step (`item.patienceMs`), down to two looks. The clock is not scaled: a look that is due in a minute is due in a minute."""
 
     def __init__(self, strict: bool = True, iam: bool = False, wait_scale: float = 1) -> None:
         self.strict, self.iam, self.wait_scale = strict, iam, wait_scale
@@ -200,6 +201,10 @@ class Bed:
     def fired(self) -> list[dict[str, Any]]:
         """Which planted failures met a call, oldest first."""
         return _http("GET", f"{self.endpoint}/_bed/fired")["fired"]
+
+    def timings(self) -> list[dict[str, Any]]:
+        """The calls of traced functions, in the order of their answers (see `timings`)."""
+        return _http("GET", f"{self.endpoint}/_bed/timings")
 
     def cloudcontrol_seconds(self, seconds: float) -> None:
         """How long a Cloud Control request stays in progress."""

@@ -2,9 +2,10 @@
 
 A request is read (wire), may meet a planted failure (faults), may be refused as AWS refuses it (rules), is answered here when it
 is for Cloud Control, and else goes to the emulator or, for Step Functions and the services that the emulator lacks, to the strict
-engine. Calls that change something are noted (journal). The door's own pages are under `/_bed/`:
+engine. Calls that change something are noted (journal), and when those of traced functions began and ended (timings). The door's own pages are under `/_bed/`:
 
     GET /_bed/journal[?since=N]     POST /_bed/faults [rules]    DELETE /_bed/faults    GET /_bed/fired
+    GET /_bed/timings
     POST /_bed/reset                POST /_bed/config {"cloudcontrol_seconds": 0.4}    GET /_bed/health
 """
 
@@ -26,6 +27,7 @@ from .cloudcontrol import CloudControl
 from .faults import Faults
 from .journal import Journal
 from .mend import mend
+from .timings import Timings
 from .wire import Call, Reply, error_reply, json_reply
 
 _HOP_BY_HOP = {"expect", "connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade", "proxy-connection"}
@@ -41,6 +43,7 @@ class Door:
 
     def __init__(self) -> None:
         self.journal = Journal()
+        self.timings = Timings()
         self.faults = Faults()
         self.clients = Clients()
         self.cloudcontrol = CloudControl(self.clients)
@@ -64,6 +67,7 @@ class Door:
 
     def reset(self) -> None:
         self.journal.clear()
+        self.timings.clear()
         self.faults.clear()
         self.cloudcontrol.clear()
         self.clients.forget()
@@ -76,6 +80,12 @@ class Door:
         if not self.clients.emulator:
             return Reply(503, [("Content-Type", "text/plain")], b"the test bed is starting")
         began = time.time()
+        try:
+            return self._answer(call, began)
+        finally:
+            self.timings.write(call, began)
+
+    def _answer(self, call: Call, began: float) -> Reply:
         fault = self.faults.take(call)
         if fault and fault.delay_ms:
             time.sleep(fault.delay_ms / 1000)
@@ -143,6 +153,8 @@ class Door:
         page = (call.method, call.path.removeprefix("/_bed/"))
         if page == ("GET", "journal"):
             return json_reply(self.journal.read(int(call.query.get("since", 0))))
+        if page == ("GET", "timings"):
+            return json_reply(self.timings.read())
         if page == ("GET", "fired"):
             return json_reply(self.faults.fired())
         if page == ("GET", "health"):

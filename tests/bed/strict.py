@@ -10,7 +10,7 @@ Adjusted from outside, the package stays as installed:
   * a function that Lambda refuses to run fails its task with Lambda's own error name, `Lambda.TooManyRequestsException` and so on
   * an execution that was started without a name gets a UUID
   * one that is stopped inside a Map is aborted
-  * a Wait state takes WAIT_SCALE times what it says
+  * a Wait state takes WAIT_SCALE times what it says, and so does a step's patience with its delete (`item.patienceMs`)
   * an execution that ends is an event: rules on status changes start their machines here (see `strict_events`)
 """
 
@@ -29,6 +29,8 @@ from typing import Any
 from . import strict_events
 
 ACCOUNT = "000000000000"
+# Milliseconds: a step looks again after a second.
+_TWO_LOOKS = 1500
 
 
 def main() -> None:
@@ -41,7 +43,7 @@ def main() -> None:
     url = f"http://127.0.0.1:{port}"
     os.environ["MOTO_PORT"] = str(port)
     os.environ["MOTO_ACCOUNT_ID"] = ACCOUNT
-    _send_tasks_to(tasks_url, url)
+    _send_tasks_to(tasks_url, url, wait_scale)
     _run_executions()
     _restore_casing()
     _name_lambda_errors()
@@ -52,7 +54,7 @@ def main() -> None:
     _serve(listener, port, url)
 
 
-def _send_tasks_to(tasks_url: str, own_url: str) -> None:
+def _send_tasks_to(tasks_url: str, own_url: str, wait_scale: float) -> None:
     """Give the interpreter our clients. Must run before the modules that import the function by name."""
     from moto.stepfunctions.parser.asl.utils import boto_client
 
@@ -61,10 +63,13 @@ def _send_tasks_to(tasks_url: str, own_url: str) -> None:
     @functools.cache  # making a client costs more than most calls
     def made(region: str, service: str) -> Any:
         endpoint = own_url if service in ("stepfunctions", "sfn") else tasks_url
-        return make_client(
+        client = make_client(
             service, endpoint, region=region, agent="ebb-strict", parameter_validation=False, inject_host_prefix=False,
             connect_timeout=60, read_timeout=3600,
         )
+        if wait_scale != 1:
+            client.meta.events.register("before-parameter-build.lambda.Invoke", functools.partial(_scale_patience, wait_scale))
+        return client
 
     def client_for(region: str, service: str, state_credentials: Any = None) -> Any:
         return made(region, service)
@@ -188,6 +193,16 @@ def _scale_waits(scale: float) -> None:
                 time.sleep(min(left, 0.05))  # woken for another reason
 
     WaitFunction._wait_interval = wait
+
+
+def _scale_patience(scale: float, params: dict[str, Any], **_: Any) -> None:
+    """What is cut of a step's wait for its delete comes back as a wait of the machine, if the delete takes that long. It never does
+    on the emulator, and the planner's clock is not scaled: what is pending it leaves alone in earnest. So every step looks twice."""
+    payload = json.loads(params.get("Payload") or b"null")
+    item = payload.get("item") if isinstance(payload, dict) else None
+    if isinstance(item, dict) and "patienceMs" in item:
+        item["patienceMs"] = max(round(item["patienceMs"] * scale), _TWO_LOOKS)
+        params["Payload"] = json.dumps(payload).encode()
 
 
 def _serve(listener: socket.socket, port: int, url: str) -> None:

@@ -61,12 +61,14 @@ class Stage:
 
 
 @contextmanager
-def stage(screen: Screen) -> Iterator[Stage]:
-    """Build the stage, and take it down again however the scenario ends."""
+def stage(screen: Screen, wait_scale: float) -> Iterator[Stage]:
+    """Build the stage, and take it down again however the scenario ends. Waits take `wait_scale` times what they say."""
     screen.headline("An AWS on this machine: an emulator behind a front door that refuses what AWS refuses")
     began = time.monotonic()
-    with Bed() as bed:
+    with Bed(wait_scale=wait_scale) as bed:
         screen.line(f"  {bed.endpoint}   no account, no Docker, no network   {time.monotonic() - began:.1f} s")
+        if wait_scale != 1:
+            screen.line(f"  deletes take no time here: waits are cut to {wait_scale:.0%} of what they say")
         screen.headline("Deploying Ebb with CloudFormation: infra/template.yaml, unchanged")
         began = time.monotonic()
         seed.state_bucket(bed)

@@ -39,4 +39,4 @@ pub use request::Request;
 pub use run::{Options, Run, Target};
 pub use state::StateDoc;
 pub use status::Status;
-pub use wave::{Item, Outcome, StepResult};
+pub use wave::{Item, Outcome, Span, StepResult};

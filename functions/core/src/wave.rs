@@ -24,6 +24,22 @@ pub enum Outcome {
     Blocked,
 }
 
+/// Where a row lies in its stack's state, for a worker that need not read a large state whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Span {
+    /// The object's ETag, quotes included: the span says nothing of any other object.
+    pub etag: String,
+    /// First byte of the row with its name.
+    pub first: u64,
+    /// Last byte, counted in, as in a `Range` header.
+    pub last: u64,
+}
+
+impl Span {
+    /// The longest ETag that an item carries, in bytes: S3's have 34, or up to 40 of an upload in parts.
+    pub const LONGEST_ETAG: usize = 40;
+}
+
 /// One resource to work on now.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -48,6 +64,9 @@ pub struct Item {
     /// How long the step may wait for its delete, in milliseconds, before it answers that it is pending.
     #[serde(default)]
     pub patience_ms: Millis,
+    /// Where the row lies, when its state is large.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub span: Option<Span>,
 }
 
 /// What one step came to. At most [`StepResult::MAX_BYTES`] as JSON, so that a wave of 100 fits a state's payload.

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ebb_core::payload::{PlanAnswer, PlanNext, PlanRequest, StepRequest};
 use ebb_core::plan::{self, EVENT_BUDGET, MAX_ITEMS, Moment, Weights};
-use ebb_core::state::Layout;
-use ebb_core::{Graph, Node, Outcome, Run, RunRecord, StackKey, StateDoc, StepResult};
+use ebb_core::state::{Layout, MAX_BYTES};
+use ebb_core::{Graph, Node, Outcome, Run, RunRecord, Span, StackKey, StateDoc, StepResult};
 use serde_json::{Value, json};
 
 const T: u64 = 1_765_000_000_000;
@@ -179,7 +179,11 @@ fn the_largest_wave_fits_a_payload() {
     let results: Vec<StepResult> = items.iter().map(large).collect();
     record = plan::advance(record, &graph, &weights, &results, moment);
 
-    let items = plan::items(&record, &graph, &weights);
+    let mut items = plan::items(&record, &graph, &weights);
+    for item in &mut items {
+        let etag = format!("\"{}\"", "e".repeat(Span::LONGEST_ETAG - 2));
+        item.span = Some(Span { etag, first: MAX_BYTES as u64, last: MAX_BYTES as u64 });
+    }
     assert_eq!(items.len(), MAX_ITEMS);
     assert!(items.iter().all(|item| item.memo.is_some()));
     let results: Vec<StepResult> = items.iter().map(small).collect();

@@ -220,8 +220,8 @@ impl Planner<'_> {
     /// it is the same.
     fn said(&self, record: &RunRecord, files: &Files) -> Result<PlanAnswer, Refusal> {
         match record.answer.next {
-            PlanNext::Wave => Ok(said(record, &self.graph(files)?)),
-            _ => Ok(said(record, &Graph::build(Vec::new())?)),
+            PlanNext::Wave => Ok(said(record, &self.graph(files)?, files)),
+            _ => Ok(said(record, &Graph::build(Vec::new())?, files)),
         }
     }
 
@@ -238,13 +238,17 @@ impl Planner<'_> {
     }
 }
 
-/// What the record says is to be done.
-fn said(record: &RunRecord, graph: &Graph) -> PlanAnswer {
+/// What the record says is to be done. `files` are in line with it, so that a worker finds each row where they have it.
+fn said(record: &RunRecord, graph: &Graph, files: &Files) -> PlanAnswer {
     let mut answer = blank(record.answer.next, record.step);
     match record.answer.next {
         PlanNext::Wave => {
             answer.wave = Some(record.wave);
             answer.items = plan::items(record, graph, &Weights::of(graph));
+            for item in &mut answer.items {
+                let row = item.id.split_once('/');
+                item.span = row.and_then(|(stack, logical_id)| files.get(stack)?.span(logical_id));
+            }
         }
         PlanNext::Wait => answer.seconds = Some(record.answer.seconds.max(1)),
         PlanNext::Finish => {

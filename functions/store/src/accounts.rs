@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use aws_sdk_s3::Client;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::types::BucketLocationConstraint;
 use ebb_core::{Ending, Refusal, Run, Target};
@@ -31,12 +32,22 @@ pub struct AwsAccounts {
     sessions: Arc<Sessions>,
     accounts: Mutex<HashMap<Through, String>>,
     regions: Mutex<HashMap<(String, String), String>>,
+    /// Clients of the app's own role, by region. A target's end with its session and are made anew.
+    clients: Mutex<HashMap<String, Client>>,
 }
 
 impl AwsAccounts {
     /// Accounts that `sessions` reach.
     pub fn new(sessions: Arc<Sessions>) -> Self {
-        AwsAccounts { sessions, accounts: Mutex::default(), regions: Mutex::default() }
+        AwsAccounts { sessions, accounts: Mutex::default(), regions: Mutex::default(), clients: Mutex::default() }
+    }
+
+    async fn client(&self, target: Option<&Target>, run_id: &str, region: &str) -> Result<Client, Refusal> {
+        let config = self.sessions.config(target, run_id, region).await?;
+        if target.is_some() {
+            return Ok(client(&config));
+        }
+        Ok(self.clients.lock().await.entry(region.to_owned()).or_insert_with(|| client(&config)).clone())
     }
 
     /// A bucket's region. A failure is never kept, and leaves the caller's own region with a warning: a call to the
@@ -47,7 +58,7 @@ impl AwsAccounts {
             return Ok((region.clone(), None));
         }
         let home = self.sessions.home_region();
-        let client = client(&self.sessions.config(at.target, at.run_id, home).await?);
+        let client = self.client(at.target, at.run_id, home).await?;
         match client.get_bucket_location().bucket(bucket).expected_bucket_owner(at.account).send().await {
             Ok(answer) => {
                 let region = region_of(answer.location_constraint());
@@ -74,7 +85,7 @@ impl AwsAccounts {
     /// HEAD, which tells a status and nothing else. A redirect proves that the bucket is there.
     async fn probe(&self, at: &Caller<'_>, bucket: &str) -> Result<Probe, Refusal> {
         let region = choice::probing_region(self.sessions.home_region());
-        let client = client(&self.sessions.config(at.target, at.run_id, region).await?);
+        let client = self.client(at.target, at.run_id, region).await?;
         let answer = client.head_bucket().bucket(bucket).expected_bucket_owner(at.account).send().await;
         let status = match &answer {
             Ok(_) => Some(200),
@@ -95,8 +106,8 @@ impl AwsAccounts {
     /// Whether a default bucket holds anything of cdkd's.
     async fn is_used(&self, at: &Caller<'_>, bucket: &str) -> Result<bool, Refusal> {
         let (region, _) = self.region(at, bucket).await?;
-        let config = self.sessions.config(at.target, at.run_id, &region).await?;
-        let listing = S3Bucket::new(&config, bucket, at.account).list("cdkd/", None, 1).await;
+        let client = self.client(at.target, at.run_id, &region).await?;
+        let listing = S3Bucket::of(client, bucket, at.account).list("cdkd/", None, 1).await;
         match listing {
             Ok(listing) => Ok(!listing.keys.is_empty()),
             Err(error) if error.kind == BucketErrorKind::Denied => Err(choice::denied(bucket, at.account)),
@@ -173,8 +184,8 @@ impl Accounts for AwsAccounts {
     }
 
     async fn bucket(&self, run: &Run) -> Result<Arc<dyn Bucket>, Refusal> {
-        let config = self.sessions.config(run.target.as_ref(), &run.run_id, &run.bucket_region).await?;
-        let bucket = S3Bucket::new(&config, &run.bucket, &run.account);
+        let client = self.client(run.target.as_ref(), &run.run_id, &run.bucket_region).await?;
+        let bucket = S3Bucket::of(client, &run.bucket, &run.account);
         Ok(match self.sessions.fresh(run.target.as_ref(), &run.run_id) {
             Some(credentials) => Arc::new(bucket.presigning_with(credentials)),
             None => Arc::new(bucket),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use ebb_core::{Ending, Millis, Refusal};
+use ebb_core::{Ending, Millis, Refusal, Span};
 
 /// On what condition a write or delete may happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -137,6 +137,18 @@ pub trait Bucket: Send + Sync {
 
     /// The object, or `None` when the key is not there. A denied read is an error, never `None`.
     async fn get(&self, key: &str) -> Result<Option<Object>, BucketError>;
+
+    /// The bytes that a span names; `None` when another object is there by now, or none, or it has no such bytes.
+    async fn get_span(&self, key: &str, span: &Span) -> Result<Option<Bytes>, BucketError> {
+        let object = self.get(key).await?.filter(|object| object.etag == span.etag);
+        let bounds = (usize::try_from(span.first).ok(), usize::try_from(span.last).ok());
+        Ok(match (object, bounds) {
+            (Some(object), (Some(first), Some(last))) if first <= last && last < object.body.len() => {
+                Some(object.body.slice(first..=last))
+            }
+            _ => None,
+        })
+    }
 
     /// Writes, and answers the new ETag.
     async fn put(&self, key: &str, put: Put, when: When) -> Result<String, BucketError>;

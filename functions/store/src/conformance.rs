@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ebb_core::Span;
 use futures::future::join_all;
 
 use crate::bucket::{Bucket, BucketError, BucketErrorKind, Put, When};
@@ -34,6 +35,8 @@ pub async fn checks(bucket: &dyn Bucket, prefix: &str) -> Result<Vec<(&'static s
         "an object reads back as written, with the ETag that its write answered" => reads_back,
         "an ETag keeps its quotes" => etag_is_quoted,
         "an answer says when it was given" => answers_are_dated,
+        "a span is read from the object that it belongs to" => span_reads_part,
+        "a span of another object, or beyond its end, is none" => span_of_another,
         "a create writes where nothing is" => create_where_nothing_is,
         "a create refuses where something is" => create_refuses,
         "a write on the ETag just read replaces the object" => replace_on_etag,
@@ -118,6 +121,27 @@ impl Suite<'_> {
         self.write("a", "x").await?;
         let object = self.bucket.get(&self.key("a")).await.map_err(text)?.ok_or("the object is not there")?;
         ensure(object.date.is_some(), || "no Date".to_owned())
+    }
+
+    async fn span(&self, name: &str, etag: &str, first: u64, last: u64) -> Result<Option<String>, String> {
+        let span = Span { etag: etag.to_owned(), first, last };
+        let bytes = self.bucket.get_span(&self.key(name), &span).await.map_err(text)?;
+        Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    async fn span_reads_part(&self) -> Checked {
+        let etag = self.write("a", "0123456789").await?;
+        same(&self.span("a", &etag, 3, 6).await?.as_deref(), &Some("3456"))?;
+        same(&self.span("a", &etag, 0, 0).await?.as_deref(), &Some("0"))?;
+        same(&self.span("a", &etag, 9, 9).await?.as_deref(), &Some("9"))
+    }
+
+    async fn span_of_another(&self) -> Checked {
+        let stale = self.write("a", "0123456789").await?;
+        let etag = self.write("a", "abcdefghij").await?;
+        same(&self.span("a", &stale, 3, 6).await?, &None)?;
+        same(&self.span("a", &etag, 10, 12).await?, &None)?;
+        same(&self.span("b", &etag, 3, 6).await?, &None)
     }
 
     async fn create_where_nothing_is(&self) -> Checked {

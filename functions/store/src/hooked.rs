@@ -4,6 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
+use ebb_core::Span;
 
 use crate::MemoryBucket;
 use crate::bucket::{Bucket, BucketError, BucketErrorKind, Listing, Object, Put, Version, When};
@@ -59,6 +61,9 @@ pub trait Hook: Send + Sync {
         request: impl Future<Output = Result<T, BucketError>> + Send,
     ) -> impl Future<Output = Result<T, BucketError>> + Send;
 
+    /// Hears how many bytes a read gives out.
+    fn gives(&self, _key: &str, _bytes: usize) {}
+
     /// What a read sees of what is there.
     fn seen(&self, _key: &str, object: Option<Object>) -> Option<Object> {
         object
@@ -92,7 +97,15 @@ impl<H: Hook> Bucket for Hooked<H> {
 
     async fn get(&self, key: &str) -> Result<Option<Object>, BucketError> {
         let object = self.send("GetObject", key, self.memory.get(key)).await?;
-        Ok(self.hook.seen(key, object))
+        let object = self.hook.seen(key, object);
+        self.hook.gives(key, object.as_ref().map_or(0, |object| object.body.len()));
+        Ok(object)
+    }
+
+    async fn get_span(&self, key: &str, span: &Span) -> Result<Option<Bytes>, BucketError> {
+        let bytes = self.send("GetObject", key, self.memory.get_span(key, span)).await?;
+        self.hook.gives(key, bytes.as_ref().map_or(0, Bytes::len));
+        Ok(bytes)
     }
 
     async fn put(&self, key: &str, put: Put, when: When) -> Result<String, BucketError> {

@@ -35,6 +35,7 @@ mod replay;
 pub use accounts::AwsAccounts;
 pub use at_once::at_once;
 pub use bucket::{Bucket, BucketError, BucketErrorKind, Listing, Object, Put, Version, When};
+pub use bytes::Bytes;
 pub use event_log::{Counts, Event, EventError, EventType, RunEvents, RunResult};
 pub use executions::SfnExecutions;
 pub use exports::remove_exports;

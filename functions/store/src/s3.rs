@@ -19,6 +19,8 @@ use aws_sdk_s3::presigning::PresigningConfig;
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{Delete, EncodingType, ObjectIdentifier};
 use aws_types::SdkConfig;
+use bytes::Bytes;
+use ebb_core::Span;
 
 use crate::bucket::{Bucket, BucketError, BucketErrorKind, Listing, Object, Put, Version, When};
 use calls::{DateOfAnswer, decode_key};
@@ -41,7 +43,12 @@ pub struct S3Bucket {
 impl S3Bucket {
     /// The bucket `name`, which the account `owner` must own, reached with `config` (in the bucket's own region).
     pub fn new(config: &SdkConfig, name: &str, owner: &str) -> Self {
-        S3Bucket { client: client(config), name: name.to_owned(), owner: owner.to_owned(), presigner: None }
+        S3Bucket::of(client(config), name, owner)
+    }
+
+    /// The same, reached with a client that is there already.
+    pub(crate) fn of(client: Client, name: &str, owner: &str) -> Self {
+        S3Bucket { client, name: name.to_owned(), owner: owner.to_owned(), presigner: None }
     }
 
     /// Signs presigned URLs with credentials of their own, asked for each time: a URL dies with the session that signed
@@ -61,6 +68,15 @@ impl S3Bucket {
 
     fn etag(&self, operation: &'static str, key: &str, etag: Option<String>) -> Result<String, BucketError> {
         etag.filter(|tag| !tag.is_empty()).ok_or_else(|| self.broken(operation, key, "the answer has no ETag"))
+    }
+
+    async fn body(&self, operation: &'static str, key: &str, body: ByteStream) -> Result<Bytes, BucketError> {
+        let unread = |code: &str, why: &str| self.error(BucketErrorKind::Unknown, operation, key, code, why);
+        match tokio::time::timeout(BODY_TIMEOUT, body.collect()).await {
+            Ok(Ok(body)) => Ok(body.into_bytes()),
+            Ok(Err(error)) => Err(unread("BrokenBody", &error.to_string())),
+            Err(_) => Err(unread("BodyTimeout", "the body did not arrive in time")),
+        }
     }
 
     async fn delete_batch(&self, batch: &[Version]) -> Result<Vec<Version>, BucketError> {
@@ -111,14 +127,23 @@ impl Bucket for S3Bucket {
             }
         };
         let etag = self.etag(OPERATION, key, answer.e_tag)?;
-        let unread = |code: &str, why: &str| self.error(BucketErrorKind::Unknown, OPERATION, key, code, why);
-        let body = match tokio::time::timeout(BODY_TIMEOUT, answer.body.collect()).await {
-            Ok(Ok(body)) => body.into_bytes(),
-            Ok(Err(error)) => return Err(unread("BrokenBody", &error.to_string())),
-            Err(_) => return Err(unread("BodyTimeout", "the body did not arrive in time")),
-        };
+        let body = self.body(OPERATION, key, answer.body).await?;
         let date = *date.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(Some(Object { body, etag, date, metadata: answer.metadata.unwrap_or_default().into_iter().collect() }))
+    }
+
+    async fn get_span(&self, key: &str, span: &Span) -> Result<Option<Bytes>, BucketError> {
+        const OPERATION: &str = "GetObject";
+        let range = format!("bytes={}-{}", span.first, span.last);
+        let call = self.client.get_object().bucket(&self.name).key(key).expected_bucket_owner(&self.owner);
+        match call.range(range).if_match(&span.etag).send().await {
+            Ok(answer) => self.body(OPERATION, key, answer.body).await.map(Some),
+            Err(error) => match error_of(OPERATION, key, &error) {
+                error if matches!(error.kind, BucketErrorKind::NotFound | BucketErrorKind::Precondition) => Ok(None),
+                error if error.code == "InvalidRange" => Ok(None),
+                error => Err(error),
+            },
+        }
     }
 
     async fn put(&self, key: &str, put: Put, when: When) -> Result<String, BucketError> {

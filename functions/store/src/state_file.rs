@@ -6,12 +6,15 @@ mod end;
 
 use bytes::Bytes;
 use ebb_core::state::{Belonging, Layout, peek_region};
-use ebb_core::{Clock, Ending, Refusal, StackKey, StateDoc, text};
+use ebb_core::{Clock, Ending, Refusal, Span, StackKey, StateDoc, text};
 use sha2::{Digest, Sha256};
 
 use crate::bucket::{Bucket, BucketError, BucketErrorKind, Object, Put, When};
 
 pub use end::{DeleteError, delete_journal, delete_ledger, delete_state};
+
+/// A state below this size, in bytes, is read whole: a part of it comes no sooner.
+const LARGE: usize = 256 << 10;
 
 /// A state as it was read.
 #[derive(Clone, Debug)]
@@ -45,6 +48,15 @@ impl StateFile {
             Layout::Regional => self.key.state(),
             Layout::Legacy => self.key.legacy_state(),
         }
+    }
+
+    /// Where a row lies in the object, when that is large. A legacy one is written to the region's key before long.
+    pub fn span(&self, logical_id: &str) -> Option<Span> {
+        if self.body.0.len() < LARGE || self.layout == Layout::Legacy || self.etag.len() > Span::LONGEST_ETAG {
+            return None;
+        }
+        let range = self.doc.span(logical_id)?;
+        Some(Span { etag: self.etag.clone(), first: range.start as u64, last: (range.end - 1) as u64 })
     }
 }
 
@@ -88,6 +100,11 @@ pub async fn read(bucket: &dyn Bucket, key: &StackKey) -> Result<Option<StateFil
             Ok(Some(file))
         }
     }
+}
+
+/// The bytes of a state that a span names. `None` when the region's key holds another state by now, or none.
+pub async fn read_span(bucket: &dyn Bucket, key: &StackKey, span: &Span) -> Result<Option<Bytes>, Refusal> {
+    bucket.get_span(&key.state(), span).await.map_err(|error| refusal(bucket.name(), &error))
 }
 
 /// Writes `body`, made from `file` by `StateDoc::trim`. The first write of a legacy record goes to the region's key, which

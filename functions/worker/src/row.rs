@@ -1,7 +1,8 @@
-//! The row that an item names, from the stack's own state as it is now.
+//! The row that an item names, from the stack's own state as it is now: from where the planner saw it, while the state is
+//! the very one that the planner judged, else from the whole of it.
 
 use ebb_core::state::{Policy, Row};
-use ebb_core::{Code, Outcome, Resource, StackKey, StepResult};
+use ebb_core::{Code, Item, Outcome, Refusal, Resource, StackKey, StepResult};
 use ebb_store::{Bucket, state_file};
 
 use crate::Deps;
@@ -13,7 +14,13 @@ pub(crate) async fn read(
     bucket: &dyn Bucket,
     key: &StackKey,
     logical_id: &str,
+    item: &Item,
 ) -> Result<Row, Box<StepResult>> {
+    match in_place(bucket, key, logical_id, item).await {
+        Ok(Some(row)) => return Ok(row),
+        Ok(None) => {}
+        Err(refusal) => return Err(Box::new(refused(blank.clone(), &refusal))),
+    }
     let file = match state_file::read(bucket, key).await {
         Ok(Some(file)) => file,
         Ok(None) => {
@@ -31,6 +38,15 @@ pub(crate) async fn read(
         let result = StepResult { outcome: Outcome::Deleted, already: true, ..blank.clone() };
         Box::new(result.because(&Code::RecordGone.name(), "the state records it no more"))
     })
+}
+
+/// The row from the item's span. The ETag says that the planner has judged this state, with its region and all other rows;
+/// `None` when it is another one by now, or when what lies there is not the item's row.
+async fn in_place(bucket: &dyn Bucket, key: &StackKey, logical_id: &str, item: &Item) -> Result<Option<Row>, Refusal> {
+    let Some(span) = &item.span else { return Ok(None) };
+    let bytes = state_file::read_span(bucket, key, span).await?;
+    let row = bytes.and_then(|bytes| Row::alone(&bytes, logical_id));
+    Ok(row.filter(|row| row.shown_type() == item.resource_type))
 }
 
 /// The row as a provider needs it, unless this run must not delete it. The planner asks all this before the first wave;

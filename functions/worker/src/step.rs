@@ -35,7 +35,7 @@ pub(crate) async fn step(request: &StepRequest, key: &StackKey, logical_id: &str
     // Side by side: most steps are two short reads and one call.
     let (open, row) = tokio::join!(
         async { if item.look { Ok(()) } else { fence.check().await } },
-        row::read(&blank, &*bucket, key, logical_id)
+        row::read(&blank, &*bucket, key, logical_id, item)
     );
     if let Err(shut) = open {
         return after(blank, 5_000).because(&shut.code, &shut.message);

@@ -125,6 +125,20 @@ def test_an_execution_that_is_stopped_inside_a_map_is_aborted(bed: Bed, stack: s
     assert bed.journal(agent="strict", action="Invoke") == [], "nothing of it goes on"
 
 
+def test_waits_in_a_step_are_scaled_like_those_of_the_machine() -> None:
+    with Bed(wait_scale=0.1) as hasty:
+        stack = seed.StackBuilder(hasty, "Engine")
+        seed.role(stack, "Role")
+        seed.function(stack, "Echo", "Role", code=CODE)
+        arn = machine(stack, "patient", one(echo(stack, {"item.$": "$.item", "note": "ü"})))
+        for patience, scaled in ((24_999, 2_500), (3_000, 1_500), (0, 1_500)):
+            item = {"id": "Orders/Queue", "patienceMs": patience, "memo": {"patienceMs": 7}}
+            execution = hasty.start(arn, {"item": item})
+            assert hasty.wait(execution, 30)["output"] == {"item": {**item, "patienceMs": scaled}, "note": "ü"}
+            scheduled = next(e for e in hasty.history(execution) if e["type"] == "LambdaFunctionScheduled")
+            assert json.loads(scheduled["lambdaFunctionScheduledEventDetails"]["input"])["item"] == item
+
+
 def test_a_stopped_execution_starts_what_the_rule_says(bed: Bed, stack: seed.StackBuilder) -> None:
     slow = machine(stack, "slow", one({"Type": "Wait", "Seconds": 30}))
     keeper = machine(stack, "keeper", one({"Type": "Pass"}))

@@ -1,18 +1,22 @@
 //! How many S3 requests the lock and a wave take, counted with a bucket in memory.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use ebb_core::payload::{FinalizerRequest, KeeperRequest, PlanAnswer, PlanNext, PlanRequest, PlannerRequest};
 use ebb_core::rails::Rails;
 use ebb_core::run::run_id;
 use ebb_core::{Ending, Millis, Outcome, Run, StepResult};
 use ebb_store::lambda::read;
 use ebb_store::runs::Runs;
-use ebb_store::{BucketError, Call, Execution, Failure, Hook, Hooked, MemoryBucket, OneWorld, VirtualClock};
+use ebb_store::{BucketError, Call, Execution, Failure, Hook, Hooked, MemoryBucket, OneWorld, VirtualClock, World};
 use serde::Serialize;
 use serde_json::json;
+
+use super::row;
 
 const T: Millis = 1_765_000_000_000;
 const ARN: &str = "arn:aws:states:us-east-1:123456789012:execution:ebb-teardown:bench";
@@ -34,6 +38,9 @@ pub struct Lock {
     pub idle_writes: usize,
     /// Listings between the first plan and the finish.
     pub lists: usize,
+    /// Bytes of a state of 10,000 resources, and the most that a step reads there, lock and row together.
+    pub state_bytes_10000: u64,
+    pub worker_bytes_10000: u64,
     /// What a warm wave asks for.
     pub warm: BTreeMap<String, usize>,
 }
@@ -45,37 +52,26 @@ pub fn measure() -> Result<Lock, Box<dyn std::error::Error>> {
         let mut lock = Lock::default();
         play(&mut lock, false).await.map_err(|failure| format!("{failure:?}"))?;
         play(&mut lock, true).await.map_err(|failure| format!("{failure:?}"))?;
+        let bytes = row::measure(10_000).await.map_err(|failure| format!("{failure:?}"))?;
+        (lock.state_bytes_10000, lock.worker_bytes_10000) = bytes;
         Ok(lock)
     })
 }
 
 async fn play(lock: &mut Lock, cold: bool) -> Result<(), Failure> {
-    let clock = Arc::new(VirtualClock::starting_at(T));
-    let bucket = Arc::new(Hooked { memory: MemoryBucket::versioned(STATE, clock.clone()), hook: Counted::default() });
-    let run = run();
-    bucket.memory.raw_put(&run.key().state(), SAMPLE);
-    let one = OneWorld::new(bucket.clone());
-    one.executes(Ok(Some(Execution { input: input().to_string(), started_at: T, running: true, redriven: false, end: None })));
-    let world = one.world(clock);
-    let rails = Rails::from_vars(|name| (name == "EBB_APP").then(|| "ebb".to_owned())).map_err(|e| failure(&e.to_string()))?;
-    let keeper = ebb_lock_keeper::Deps {
-        world: world.clone(),
-        resolve: Arc::new(Runs::new(world.clone(), Arc::new(rails.clone()))),
-        rails: rails.clone(),
-        home_region: None,
-    };
-    let planner = || ebb_planner::Deps::new(world.clone(), rails.clone());
+    let stand = Stand::of(SAMPLE)?;
+    let (bucket, run, world, keeper) = (&stand.bucket, &stand.run, &stand.world, stand.keeper());
 
     ebb_lock_keeper::handle(KeeperRequest::Acquire { run: run.clone() }, &keeper).await?;
     lock.acquire = bucket.hook.taken().len();
     ebb_lock_keeper::handle(KeeperRequest::Renew { execution: ARN.into() }, &keeper).await?;
     lock.renew = bucket.hook.taken().len();
 
-    let mut warm = planner();
+    let mut warm = stand.planner();
     let (mut step, mut results, mut idle) = (0, Vec::new(), true);
     loop {
         if cold {
-            warm = planner();
+            warm = stand.planner();
         }
         let request = PlanRequest { run: run.clone(), drive: 1, step, results };
         let answer: PlanAnswer = read(ebb_planner::handle(PlannerRequest::Plan(Box::new(request)), &warm).await?)?;
@@ -114,7 +110,56 @@ async fn play(lock: &mut Lock, cold: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-fn failure(what: &str) -> Failure {
+/// One run of one stack, with what the functions need from outside.
+pub(super) struct Stand {
+    pub(super) bucket: Arc<Hooked<Counted>>,
+    pub(super) run: Run,
+    pub(super) world: World,
+    pub(super) rails: Rails,
+}
+
+impl Stand {
+    /// With this state in the bucket.
+    pub(super) fn of(state: impl Into<Bytes>) -> Result<Self, Failure> {
+        let clock = Arc::new(VirtualClock::starting_at(T));
+        let memory = MemoryBucket::versioned(STATE, clock.clone());
+        let bucket = Arc::new(Hooked { memory, hook: Counted::default() });
+        let run = run();
+        bucket.memory.raw_put(&run.key().state(), state);
+        let one = OneWorld::new(bucket.clone());
+        one.executes(Ok(Some(Execution {
+            input: input().to_string(),
+            started_at: T,
+            running: true,
+            redriven: false,
+            end: None,
+        })));
+        let world = one.world(clock);
+        let vars = |name: &str| match name {
+            "EBB_APP" => Some("ebb".to_owned()),
+            "EBB_MAX_RESOURCES" => Some("20000".to_owned()),
+            _ => None,
+        };
+        let rails = Rails::from_vars(vars).map_err(|error| failure(&error.to_string()))?;
+        Ok(Stand { bucket, run, world, rails })
+    }
+
+    pub(super) fn keeper(&self) -> ebb_lock_keeper::Deps {
+        ebb_lock_keeper::Deps {
+            world: self.world.clone(),
+            resolve: Arc::new(Runs::new(self.world.clone(), Arc::new(self.rails.clone()))),
+            rails: self.rails.clone(),
+            home_region: None,
+        }
+    }
+
+    /// A planner in a new container.
+    pub(super) fn planner(&self) -> ebb_planner::Deps {
+        ebb_planner::Deps::new(self.world.clone(), self.rails.clone())
+    }
+}
+
+pub(super) fn failure(what: &str) -> Failure {
     Failure::new(Ending::Error.name(), what)
 }
 
@@ -151,17 +196,25 @@ fn run() -> Run {
     }
 }
 
-/// Writes down what is asked for.
+/// Writes down what is asked for, and how many bytes are given out.
 #[derive(Default)]
-struct Counted(Mutex<Vec<String>>);
+pub(super) struct Counted {
+    calls: Mutex<Vec<String>>,
+    bytes: AtomicU64,
+}
 
 impl Counted {
     fn calls(&self) -> MutexGuard<'_, Vec<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn taken(&self) -> Vec<String> {
         std::mem::take(&mut *self.calls())
+    }
+
+    /// Bytes that were read since the last time.
+    pub(super) fn bytes_taken(&self) -> u64 {
+        self.bytes.swap(0, Ordering::Relaxed)
     }
 }
 
@@ -174,5 +227,9 @@ impl Hook for Counted {
     ) -> Result<T, BucketError> {
         self.calls().push(call.to_string());
         request.await
+    }
+
+    fn gives(&self, _key: &str, bytes: usize) {
+        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 }

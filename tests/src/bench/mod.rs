@@ -7,3 +7,4 @@ pub mod lock;
 pub mod makespan;
 pub mod planner;
 pub mod report;
+mod row;

@@ -110,7 +110,7 @@ fn chains(size: usize, _: &mut fastrand::Rng) -> Map<String, Value> {
 }
 
 /// No edges at all.
-fn wide(size: usize, _: &mut fastrand::Rng) -> Map<String, Value> {
+pub(super) fn wide(size: usize, _: &mut fastrand::Rng) -> Map<String, Value> {
     (0..size).map(|n| (name(n), row("AWS::SNS::Topic", &name(n), json!({}), Vec::new()))).collect()
 }
 

@@ -25,4 +25,5 @@ pub mod scenario;
 pub mod seed;
 pub mod shapes;
 pub mod soak;
+pub mod truth;
 pub mod world;

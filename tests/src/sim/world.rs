@@ -9,10 +9,11 @@ use ebb_store::{MemoryBucket, VirtualClock};
 use super::aws::Aws;
 use super::executions::Executions;
 use super::functions::Fleet;
-use super::invariants::{Invariant, Truth};
+use super::invariants::Invariant;
 use super::log::{Log, Trace};
 use super::rng::Rng;
 use super::scenario::Scenario;
+use super::truth::Truth;
 
 /// When every simulation begins: 2026-08-15.
 pub const START: Millis = 1_786_786_212_123;

@@ -31,7 +31,7 @@ pub fn begin(run: Run, graph: &Graph, digests: BTreeMap<String, String>, orphans
         .map(|node| {
             let row = &node.row;
             let mut resource = ResourceRecord {
-                resource_type: text::cut(&text::display(&row.resource_type), 256),
+                resource_type: row.shown_type(),
                 physical_id: row.physical_id.as_deref().map(text::display).unwrap_or_default(),
                 ..ResourceRecord::default()
             };

@@ -96,6 +96,7 @@ pub fn items(record: &RunRecord, graph: &Graph, weights: &Weights) -> Vec<Item> 
             look: row.look,
             memo: row.memo.clone(),
             patience_ms,
+            span: None,
         })
     });
     items.collect()

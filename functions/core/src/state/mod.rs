@@ -16,6 +16,7 @@ pub(crate) mod samples;
 mod tests;
 
 use std::fmt;
+use std::ops::Range;
 
 use indexmap::IndexMap;
 use serde_json::Value;
@@ -46,6 +47,8 @@ pub struct StateDoc {
     /// Members of the root in order; `resources` keeps its place with `null`, its rows are below.
     top: IndexMap<String, Box<RawValue>>,
     resources: IndexMap<String, Box<RawValue>>,
+    /// Where each of them lies in the body that was read, its name included.
+    spans: Vec<Range<usize>>,
     orphans: Vec<String>,
 }
 
@@ -132,6 +135,11 @@ impl StateDoc {
         let (id, text) = self.resources.get_key_value(logical_id)?;
         // The gate has read every row once, so none is left out here.
         row::read(id, text).ok()
+    }
+
+    /// The bytes of a row in the body that was read, its name included: what [`Row::alone`] reads.
+    pub fn span(&self, logical_id: &str) -> Option<Range<usize>> {
+        self.spans.get(self.resources.get_index_of(logical_id)?).cloned()
     }
 
     /// All rows in the file's order, each read from its text when it is its turn.

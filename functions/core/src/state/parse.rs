@@ -5,6 +5,7 @@
 //! other could be a resource that nobody remembers any more, or its `Retain`. Deeper down the last one wins, as for cdkd.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use serde_json::value::RawValue;
 
@@ -59,10 +60,14 @@ impl StateDoc {
         let orphans = orphans(root.get("orphans"), &mut defects);
         defects.refuse()?;
 
+        let spans = match (root.get("resources"), &resources) {
+            (Some(raw), Some(rows)) => spans(body, raw, rows),
+            _ => Vec::new(),
+        };
         let mut top = root.to_owned();
         top.insert("resources".to_owned(), Box::default());
         let resources = resources.map(|rows| rows.to_owned()).unwrap_or_default();
-        Ok(StateDoc { layout, version, region: BodyRegion::read(root.get("region")), top, resources, orphans })
+        Ok(StateDoc { layout, version, region: BodyRegion::read(root.get("region")), top, resources, spans, orphans })
     }
 }
 
@@ -149,6 +154,21 @@ fn orphans(raw: Option<&RawValue>, defects: &mut Defects) -> Vec<String> {
         in_order.push(id);
     }
     in_order
+}
+
+/// Where each row lies in `body`, from its name to the end of its value. `resources` and its rows are slices of the body, and
+/// no name comes twice, so they are in order.
+fn spans(body: &[u8], resources: &RawValue, rows: &Members<'_>) -> Vec<Range<usize>> {
+    let at = |raw: &RawValue| raw.get().as_ptr().addr() - body.as_ptr().addr();
+    let mut free = at(resources);
+    let span = |raw: &&RawValue| {
+        let value = at(raw);
+        // Before the name there is a comma or the opening brace, and white space.
+        let name = free + body[free..value].iter().position(|byte| *byte == b'"').unwrap_or_default();
+        free = value + raw.get().len();
+        name..free
+    };
+    rows.entries.values().map(span).collect()
 }
 
 /// The elements of an array; none of anything else.

@@ -132,6 +132,24 @@ fn of_fields<'a>(logical_id: &str, get: impl Fn(&str) -> Option<&'a RawValue>) -
 }
 
 impl Row {
+    /// A row that was read without the rest of its state, as [`super::StateDoc::span`] names it. `None` for anything else, and
+    /// for a row of another name.
+    pub fn alone(bytes: &[u8], logical_id: &str) -> Option<Row> {
+        let object = format!("{{{}}}", std::str::from_utf8(bytes).ok()?);
+        let members = Members::parse(&object).ok()?;
+        match members.entries.first() {
+            Some((name, raw)) if name == logical_id && members.entries.len() == 1 && members.duplicate.is_none() => {
+                read(name, raw).ok()
+            }
+            _ => None,
+        }
+    }
+
+    /// Its type as records and items tell it: display-safe, at most 256 bytes.
+    pub fn shown_type(&self) -> String {
+        text::cut(&text::display(&self.resource_type), 256)
+    }
+
     /// The effective policy. Databases without one take a snapshot by default, as CloudFormation and newer cdkd do.
     pub fn policy(&self) -> Policy {
         match self.deletion_policy.as_ref() {

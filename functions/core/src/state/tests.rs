@@ -1,4 +1,5 @@
 mod region;
+mod spans;
 mod trim;
 
 use serde_json::{Value, json};

@@ -1,5 +1,6 @@
-use ebb_core::Outcome;
-use ebb_core::payload::PlanNext;
+use ebb_core::payload::{PlanNext, PlanRequest};
+use ebb_core::state::{Layout, Row};
+use ebb_core::{Outcome, StateDoc};
 use serde_json::{Value, json};
 
 use crate::testing::*;
@@ -34,6 +35,52 @@ async fn a_wave_takes_four_requests() {
     request.results = answer.items.iter().map(|i| ebb_core::StepResult::new(&i.id, i.step, Outcome::Failed)).collect();
     bed.plan(&request).await;
     assert_eq!(bed.calls().len(), 3);
+}
+
+// Each item of a large state says where its row lies in the object that is in the bucket once the plan is made.
+#[tokio::test(start_paused = true)]
+async fn items_of_a_large_state_say_where_their_rows_lie() {
+    let large = |sample: &str| {
+        edit(sample, |state| {
+            let rows = state["resources"].as_object_mut().unwrap();
+            rows.values_mut().for_each(|row| row["properties"]["Note"] = json!("ü".repeat(20_000)));
+        })
+    };
+    for (sample, legacy) in [(large(NETWORK), false), (large(NETWORK), true), (NETWORK.to_owned(), false)] {
+        let mut bed = Bed::new();
+        let run = run("EdgeNetwork", "us-east-1", json!({"deleteData": true, "removeProtection": true}));
+        let (regional, old) = (run.key().state(), run.key().legacy_state());
+        bed.put(if legacy { &old } else { &regional }, &sample);
+        bed.put_lock(&run.key(), &run, None);
+        let (mut request, mut checked) = (PlanRequest { run, drive: 1, step: 0, results: Vec::new() }, 0);
+        loop {
+            let answer = bed.plan(&request).await;
+            bed.cold();
+            assert_eq!(bed.plan(&request).await, answer);
+            if answer.next != PlanNext::Wave {
+                break;
+            }
+            let object = bed.read(&regional).await;
+            for item in &answer.items {
+                let id = item.id.strip_prefix("EdgeNetwork/").unwrap();
+                let large = object.as_ref().filter(|object| object.body.len() >= 256 * 1024);
+                let Some(object) = large else {
+                    assert_eq!(item.span, None, "{id}");
+                    continue;
+                };
+                let span = item.span.as_ref().unwrap();
+                assert_eq!(span.etag, object.etag);
+                let doc = StateDoc::parse(&object.body, Layout::Regional).unwrap();
+                let row = Row::alone(&object.body[span.first as usize..=span.last as usize], id).unwrap();
+                assert_eq!(Some(row), doc.row(id));
+                checked += 1;
+            }
+            request.step = answer.step;
+            request.results = answer.items.iter().map(|i| ebb_core::StepResult::new(&i.id, i.step, Outcome::Deleted)).collect();
+        }
+        // The first wave of a legacy record and the rows that are left in the end, when the state is small, have none.
+        assert_eq!(checked > 5, sample.len() > NETWORK.len(), "{checked}");
+    }
 }
 
 // The trimmed snapshot: deleted rows, outputs and imports are gone, exportNames is empty, everything else is unchanged.

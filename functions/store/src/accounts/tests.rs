@@ -157,18 +157,43 @@ async fn a_denied_default_is_refused_and_a_failing_one_is_an_error() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_runs_bucket_is_reached_in_its_own_region_and_for_its_owner() {
-    let (accounts, replay) = accounts([answer(404, "<Error><Code>NoSuchKey</Code></Error>")]);
-    let run: Run = serde_json::from_value(serde_json::json!({
+fn run() -> Run {
+    serde_json::from_value(serde_json::json!({
         "runId": "r", "execution": "e", "owner": "o", "timestamp": 1, "account": "210987654321", "bucket": "my-state",
         "bucketRegion": "eu-west-3", "prefix": "cdkd", "stack": "S", "region": "us-west-2", "dryRun": false,
     }))
-    .unwrap();
-    let bucket = accounts.bucket(&run).await.unwrap();
+    .unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_runs_bucket_is_reached_in_its_own_region_and_for_its_owner() {
+    let (accounts, replay) = accounts([answer(404, "<Error><Code>NoSuchKey</Code></Error>")]);
+    let bucket = accounts.bucket(&run()).await.unwrap();
     assert_eq!(bucket.name(), "my-state");
     assert!(bucket.get("k").await.unwrap().is_none());
     let sent = &replay.sent()[0];
     assert!(sent.uri.contains("my-state.s3.eu-west-3."), "{}", sent.uri);
     assert_eq!(sent.header("x-amz-expected-bucket-owner"), Some("210987654321"));
+}
+
+// A container makes one client for each region; what a target's session signs for ends with the session, and is not kept.
+#[tokio::test(start_paused = true)]
+async fn the_apps_own_clients_are_kept_and_no_targets() {
+    let assumed = "<AssumeRoleResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><AssumeRoleResult><Credentials>\
+        <AccessKeyId>ASIA1</AccessKeyId><SecretAccessKey>s</SecretAccessKey><SessionToken>t</SessionToken>\
+        <Expiration>2026-08-15T10:30:12Z</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>";
+    let missing = || answer(404, "<Error><Code>NoSuchKey</Code></Error>");
+    let (accounts, replay) = accounts([answer(200, assumed), missing(), missing()]);
+    let target = Target { role_arn: "arn:aws:iam::210987654321:role/ebb-target".into(), external_id: None };
+    let of_target = accounts.bucket(&Run { target: Some(target), ..run() }).await.unwrap();
+    assert!(accounts.clients.lock().await.is_empty());
+    let own = accounts.bucket(&run()).await.unwrap();
+    accounts.bucket(&Run { run_id: "another".into(), ..run() }).await.unwrap();
+    accounts.bucket(&Run { bucket_region: "us-east-1".into(), ..run() }).await.unwrap();
+    assert_eq!(accounts.clients.lock().await.len(), 2);
+    for bucket in [of_target, own] {
+        assert!(bucket.get("k").await.unwrap().is_none());
+    }
+    let signers: Vec<bool> = replay.sent()[1..].iter().map(|s| s.header("authorization").unwrap().contains("ASIA1")).collect();
+    assert_eq!(signers, [true, false]);
 }

@@ -35,6 +35,37 @@ async fn an_object_is_read_with_quoted_etag_date_and_metadata() {
     assert!(sent.uri.contains(KEY));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_span_is_read_on_the_etag_that_it_belongs_to() {
+    let span = Span { etag: "\"abc\"".into(), first: 7, last: 61 };
+    let (bucket, replay) = bucket([answer(206, "\"Row\": {}").with("etag", "\"abc\"")]);
+    assert_eq!(bucket.get_span(KEY, &span).await.unwrap().as_deref(), Some(&b"\"Row\": {}"[..]));
+    let sent = &replay.sent()[0];
+    assert_eq!(
+        (sent.method.as_str(), sent.header("range"), sent.header("if-match")),
+        ("GET", Some("bytes=7-61"), Some("\"abc\""))
+    );
+    assert_eq!(sent.header("x-amz-expected-bucket-owner"), Some(OWNER));
+}
+
+// Another object, none, or a shorter one has no such span; a denied read is an error here, too.
+#[tokio::test(start_paused = true)]
+async fn a_span_of_another_object_is_none() {
+    let span = Span { etag: "\"abc\"".into(), first: 7, last: 61 };
+    for gone in [error(412, "PreconditionFailed"), error(404, "NoSuchKey"), error(416, "InvalidRange")] {
+        assert_eq!(bucket([gone]).0.get_span(KEY, &span).await.unwrap(), None);
+    }
+    for (answers, kind) in [
+        (vec![error(403, "AccessDenied")], BucketErrorKind::Denied),
+        (vec![error(404, "NoSuchBucket")], BucketErrorKind::NoSuchBucket),
+        (three(|| error(503, "SlowDown")).into(), BucketErrorKind::Unavailable),
+        (three(|| Answer::TimedOut).into(), BucketErrorKind::Unknown),
+    ] {
+        let error = bucket(answers).0.get_span(KEY, &span).await.unwrap_err();
+        assert_eq!((error.kind, error.key.as_str()), (kind, KEY), "{error}");
+    }
+}
+
 // A denied read is an error, never "no state"; only the code NoSuchKey means that the key is absent.
 #[tokio::test(start_paused = true)]
 async fn only_no_such_key_reads_as_absent() {

@@ -47,10 +47,12 @@ impl Provider for Fake {
     }
 }
 
-/// Reads can be slow or fail, and reads of the lock are counted; the worker writes nothing.
+/// Reads can be slow or fail, and are counted; the worker writes nothing.
 pub(super) struct Reads {
     clock: VirtualClock,
     pub(super) of_lock: AtomicU64,
+    pub(super) of_state: AtomicU64,
+    pub(super) state_bytes: AtomicU64,
     pub(super) state_takes_ms: AtomicU64,
     /// Ending of the keys that cannot be read.
     pub(super) fails: Mutex<Option<(&'static str, BucketErrorKind)>>,
@@ -58,7 +60,14 @@ pub(super) struct Reads {
 
 impl Reads {
     fn new(clock: VirtualClock) -> Self {
-        Reads { clock, of_lock: AtomicU64::new(0), state_takes_ms: AtomicU64::new(0), fails: Mutex::new(None) }
+        Reads {
+            clock,
+            of_lock: AtomicU64::new(0),
+            of_state: AtomicU64::new(0),
+            state_bytes: AtomicU64::new(0),
+            state_takes_ms: AtomicU64::new(0),
+            fails: Mutex::new(None),
+        }
     }
 }
 
@@ -74,6 +83,7 @@ impl Hook for Reads {
             self.of_lock.fetch_add(1, Ordering::SeqCst);
         }
         if call.key.ends_with("/state.json") {
+            self.of_state.fetch_add(1, Ordering::SeqCst);
             self.clock.sleep(Duration::from_millis(self.state_takes_ms.load(Ordering::SeqCst))).await;
         }
         match *self.fails.lock().unwrap() {
@@ -81,6 +91,12 @@ impl Hook for Reads {
             _ => {}
         }
         request.await
+    }
+
+    fn gives(&self, key: &str, bytes: usize) {
+        if key.ends_with("/state.json") {
+            self.state_bytes.fetch_add(bytes as u64, Ordering::SeqCst);
+        }
     }
 }
 
@@ -125,6 +141,7 @@ pub(crate) fn bench() -> Bench {
         look: false,
         memo: None,
         patience_ms: 0,
+        span: None,
     };
     let rails = Rails::from_vars(|name| (name == "EBB_APP").then(|| "ebb".to_owned())).unwrap();
     let deps = Deps { world: one.world(Arc::new(clock)), providers: Arc::new(Only(provider.clone())), rails };

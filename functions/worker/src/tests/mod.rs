@@ -5,3 +5,4 @@ pub(crate) mod bench;
 mod fence;
 mod hostile;
 mod rows;
+mod spans;
