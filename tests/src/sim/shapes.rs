@@ -6,6 +6,7 @@ mod samples;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ebb_core::provider::is_custom_resource;
 use serde_json::{Map, Value, json};
 
 use super::rng::Rng;
@@ -164,7 +165,7 @@ fn rows(files: &[File]) -> Vec<Row> {
             if resource_type == "AWS::CloudFormation::Stack" {
                 continue;
             }
-            let is_custom = ebb_core::provider::is_custom_resource(resource_type);
+            let is_custom = is_custom_resource(resource_type);
             let mut local: BTreeSet<String> =
                 dependencies(row).filter(|need| resources.contains_key(*need)).map(str::to_owned).collect();
             if is_custom {

@@ -1,16 +1,16 @@
 //! What came of a sweep: a report beside each selection, and the execution's answer.
 
-use ebb_core::Refusal;
 use ebb_core::payload::{FinishAnswer, FinishNext};
 use ebb_core::sweep::Sweep;
 use ebb_core::sweep::group::Group;
 use ebb_core::sweep::payload::{Selected, SumUpRequest};
 use ebb_core::sweep::select::Selection;
 use ebb_core::sweep::summary::{PlaceOutcome, report, summary};
+use ebb_core::{Ending, Refusal};
 use ebb_store::lambda::Failure;
-use ebb_store::{Bucket, Put, When, at_once};
+use ebb_store::{Put, When, at_once};
 
-use super::{bucket_of, read};
+use super::{bucket_of, patiently, read};
 use crate::Deps;
 
 /// Sums up all places. A place whose objects cannot be read is told as one.
@@ -45,25 +45,20 @@ async fn outcome(sweep: &Sweep, selected: &Selected, deps: &Deps) -> PlaceOutcom
 async fn gathered(sweep: &Sweep, selected: &Selected, deps: &Deps) -> Result<(Selection, Vec<Group>), Refusal> {
     let place = selected.place;
     let bucket = bucket_of(deps, sweep, place).await?;
-    let selection = read::<Selection>(&*bucket, sweep, &sweep.selection_key(place)).await?;
-    let (selection, _) = selection
-        .ok_or_else(|| Refusal::new(ebb_core::Ending::RunRecordLost, format!("{} went away", sweep.selection_key(place))))?;
-    let groups = at_once((0..selected.groups).map(|group| one_group(&*bucket, sweep, place, group))).await;
-    let groups: Vec<Group> = groups.into_iter().flatten().collect();
+    let (bucket, clock) = (&*bucket, &*deps.world.clock);
+    let key = sweep.selection_key(place);
+    let selection = patiently(clock, || read::<Selection>(bucket, sweep, &key)).await?;
+    let (selection, _) = selection.ok_or_else(|| Refusal::new(Ending::RunRecordLost, format!("{key} went away")))?;
+    let one = |group| async move {
+        let key = sweep.group_key(place, group);
+        patiently(clock, || read::<Group>(bucket, sweep, &key)).await
+    };
+    // One that cannot be read makes the place unread: its stacks may be gone. One that is not there has not begun.
+    let groups = at_once((0..selected.groups).map(one)).await.into_iter().collect::<Result<Vec<_>, Refusal>>()?;
+    let groups: Vec<Group> = groups.into_iter().flatten().map(|(group, _)| group).collect();
     let report = report(sweep, &selection, &groups).to_string();
     if let Err(error) = bucket.put(&sweep.report_key(place), Put::json(report), When::Always).await {
         tracing::warn!(sweep = %sweep.sweep_id, place, %error, "no report");
     }
     Ok((selection, groups))
-}
-
-/// A group that nothing is known of counts as not begun.
-async fn one_group(bucket: &dyn Bucket, sweep: &Sweep, place: usize, group: usize) -> Option<Group> {
-    match read::<Group>(bucket, sweep, &sweep.group_key(place, group)).await {
-        Ok(found) => found.map(|(group, _)| group),
-        Err(refusal) => {
-            tracing::warn!(sweep = %sweep.sweep_id, place, group, cause = %refusal.message, "group not read");
-            None
-        }
-    }
 }

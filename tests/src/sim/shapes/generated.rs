@@ -152,8 +152,7 @@ fn some_rows(rng: &Rng, stack: &str, size: usize) -> Map<String, Value> {
             0..=3 => row["deletionPolicy"] = "Retain".into(),
             4 => row["deletionPolicy"] = "RetainExceptOnCreate".into(),
             // One that no snapshot can be taken of refuses the whole run.
-            5..=12 if snapshots(resource_type) => row["deletionPolicy"] = "Snapshot".into(),
-            8 if rng.chance(100) => row["deletionPolicy"] = "Snapshot".into(),
+            5..=8 if snapshots(resource_type) => row["deletionPolicy"] = "Snapshot".into(),
             9 if rng.chance(200) => row["deletionPolicy"] = "Archive".into(),
             10 if rng.chance(200) => row["physicalId"] = "***".into(),
             11 if rng.chance(200) => row["physicalId"] = Value::Null,

@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use ebb_core::provider::is_custom_resource;
 use serde_json::{Map, Value, json};
 
 use super::{File, Shape, row_of, state_of};
@@ -56,7 +57,13 @@ fn construct(graph: &Value) -> Shape {
     let stack: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
     let mut resources = Map::new();
     for (id, row) in graph["resources"].as_object().into_iter().flatten() {
-        let row = row_of(row["t"].as_str().unwrap_or_default(), &format!("{stack}-{id}"), json!({}), row["d"].clone());
+        let resource_type = row["t"].as_str().unwrap_or_default();
+        // The graphs have no properties; a custom resource without a handler would refuse the whole run.
+        let properties = match is_custom_resource(resource_type) {
+            true => json!({"ServiceToken": "arn:aws:lambda:us-east-1:123456789012:function:elsewhere"}),
+            false => json!({}),
+        };
+        let row = row_of(resource_type, &format!("{stack}-{id}"), properties, row["d"].clone());
         resources.insert(id.clone(), row);
     }
     let state = state_of(&stack, "us-east-1", resources);
