@@ -107,6 +107,26 @@ async fn a_second_delivery_starts_nothing_new() {
     assert_eq!((&end["error"], &end["output"]["counts"]["held"]), (&json!("Partial"), &json!(1)));
 }
 
+/// A group that the bucket does not give out may have gone: its stacks are never told as not begun.
+#[tokio::test(start_paused = true)]
+async fn what_became_of_a_group_is_asked_patiently_and_never_guessed() {
+    let (bed, _, importer) = pair(&[]);
+    let (sweep, selected) = begun(&bed).await;
+    let first = wave(&bed, &sweep, 0, &[]).await;
+    let results: Vec<_> = first.items.iter().map(|item| StackResult::of(item.n, item.step, Ending::Deleted, "")).collect();
+    wave(&bed, &sweep, first.step, &results).await;
+    let told = async |failures: u32| {
+        bed.fail(format!("GET {}", sweep.group_key(0, 0)), failures, BucketErrorKind::Unavailable);
+        ask(&bed, json!({"action": "sumUp", "sweep": sweep, "selected": selected})).await
+    };
+    let in_the_end = told(3).await;
+    let gone = in_the_end["output"]["stacks"].as_array().unwrap().iter().find(|stack| stack["stack"] == importer.as_str());
+    assert_eq!((&gone.unwrap()["result"], &in_the_end["output"]["counts"]["deleted"]), (&json!("Deleted"), &json!(1)));
+    let never = told(4).await;
+    assert_eq!((&never["error"], &never["output"]["stacks"]), (&json!("Partial"), &json!([])));
+    assert_eq!(never["output"]["places"][0]["error"], "Error");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_wave_after_its_record_was_lost_is_never_started_over() {
     let (bed, ..) = pair(&[]);
