@@ -43,15 +43,15 @@ pub(super) fn look_times(board: &mut Board<'_>, pending: Vec<(usize, Asked)>) {
         return;
     }
     let rows = board.rows();
-    let outlook = Outlook::of(board.record.at, &rows, board.weights);
-    let slacks: Vec<f64> = pending.iter().map(|&(node, _)| outlook.slack(node)).collect();
+    let outlook = Outlook::of(board.record, &rows, board.weights);
+    let outlooks: Vec<_> = pending.iter().map(|&(node, _)| (outlook.spacing(node), outlook.slack(node))).collect();
     let (at, step) = (board.record.at, board.record.step);
-    for ((node, asked), slack) in pending.into_iter().zip(slacks) {
+    for ((node, asked), (spacing, slack)) in pending.into_iter().zip(outlooks) {
         let (id, known) = (board.id(node), board.weights.known(node));
         let Some(resource) = board.row_mut(node).filter(|r| r.status == Status::Pending) else { continue };
         let elapsed = at.saturating_sub(resource.started_at);
         let last_look = resource.started_at + known.deadline().as_millis() as Millis + SOON;
-        let wanted = at + look_again(id, step, elapsed, asked, known, slack);
+        let wanted = at + look_again(id, step, elapsed, asked, spacing, slack);
         // What is looked at too early for its deadline is looked at right after it, not minutes later.
         resource.look_at = if at < last_look { wanted.min(last_look) } else { wanted };
     }

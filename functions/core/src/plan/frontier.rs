@@ -3,6 +3,7 @@
 use super::apply::{HELPLESS, is_guard};
 use super::board::Board;
 use super::pacer::Pacer;
+use super::schedule::Outlook;
 use super::{EVENT_BUDGET, Moment, Standing, settle};
 use crate::ending::{Ending, Refusal};
 use crate::payload::PlanNext;
@@ -47,7 +48,7 @@ pub(super) fn choose(board: &mut Board<'_>, moment: Moment) -> Answer {
         board.weights.sort(&mut free);
         held = Pacer::of(board).hold_back(&mut free);
         items = free;
-        items.extend(due(board, !items.is_empty()));
+        items.extend(due(board, !items.is_empty(), held));
     }
     if items.is_empty() {
         return quiet(board, held);
@@ -161,8 +162,9 @@ fn free(board: &Board<'_>, standings: &[Standing]) -> Vec<usize> {
     waiting.filter(|n| graph.needed_by(*n).iter().all(|&by| standings[by] == Standing::Free)).collect()
 }
 
-/// Every pending resource that is due. When a wave goes anyway, or else nothing but a short wait would, also what is due soon.
-fn due(board: &Board<'_>, wave: bool) -> Vec<usize> {
+/// Every pending resource that is due, or almost so when a wave goes anyway. When there is nothing else to do, also what is due
+/// soon and what is watched, unless that would make somebody miss the turn that its pace gives it.
+fn due(board: &Board<'_>, wave: bool, held: Option<Millis>) -> Vec<usize> {
     let at = board.record.at;
     let due = |ahead: &dyn Fn(&ResourceRecord) -> Millis| -> Vec<usize> {
         board.with_status(Status::Pending).filter(|(_, r)| r.look_at <= at + ahead(r)).map(|(n, _)| n).collect()
@@ -170,9 +172,13 @@ fn due(board: &Board<'_>, wave: bool) -> Vec<usize> {
     // An error is left alone as long as it asked for.
     let under_way = |r: &ResourceRecord, ahead| if r.code.is_none() { ahead } else { TOGETHER };
     if wave || !due(&|_| TOGETHER).is_empty() {
-        return due(&|r| under_way(r, (at.saturating_sub(r.started_at) / 20).max(TOGETHER)));
+        return due(&|r| under_way(r, (at.saturating_sub(r.started_at) / 40).max(TOGETHER)));
     }
-    due(&|r| under_way(r, SOON))
+    let rows = board.rows();
+    let outlook = Outlook::of(board.record, &rows, board.weights);
+    let pending = board.with_status(Status::Pending).filter(|(_, r)| r.code.is_none());
+    let watched = |n| held.is_none() && outlook.is_watched(n);
+    pending.filter(|&(n, r)| r.look_at <= at + SOON || watched(n)).map(|(n, _)| n).collect()
 }
 
 /// Nothing to do now: wait for what is pending or `held` back by its pace, else finish.

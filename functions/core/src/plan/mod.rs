@@ -84,7 +84,7 @@ pub fn items(record: &RunRecord, graph: &Graph, weights: &Weights) -> Vec<Item> 
     let in_flight = |&n: &usize| rows[n].is_some_and(|row| row.status == Status::InFlight);
     let mut wave: Vec<usize> = (0..rows.len()).filter(in_flight).collect();
     weights.sort(&mut wave);
-    let patience = Outlook::of(record.at, &rows, weights).patience(&wave);
+    let patience = Outlook::of(record, &rows, weights).patience(&wave);
     let items = wave.into_iter().zip(patience).filter_map(|(n, patience_ms)| {
         let row = rows[n]?;
         Some(Item {

@@ -1,5 +1,5 @@
 //! When to look again, how long to wait inside a step, and what to do first: longest remaining path first. What can be
-//! late without the run being late is looked at rarely; what the run waits for, often.
+//! late without the run being late is looked at rarely; what the run waits for, often; and the longer the run, the rarer.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -8,15 +8,15 @@ use crate::Millis;
 use crate::catalogue::{self, Entry};
 use crate::graph::Graph;
 use crate::provider::is_custom_resource;
-use crate::record::ResourceRecord;
+use crate::record::{ResourceRecord, RunRecord};
 use crate::state::Policy;
 use crate::status::Status;
 
 /// Looks are never closer than this many seconds, nor further apart than [`LONGEST`].
 const SHORTEST: f64 = 1.0;
 const LONGEST: f64 = 120.0;
-/// A look costs as much as so many seconds of waiting for nothing.
-const LOOK_COST: f64 = 0.3;
+/// A look costs as much as being late by this share of the whole run: who waits for an hour minds a second less.
+const LOOK_COST: f64 = 0.001;
 /// The share of the typical time before which nobody looks.
 const FIRST_LOOK: f64 = 0.3;
 /// The share of its slack that a delete may be gone unnoticed.
@@ -29,24 +29,24 @@ const CUSTOM_PATIENCE: f64 = 8.0;
 /// The longest wait in a wave of more than [`CROWD`] items.
 const SHORT_PATIENCE: f64 = 3.0;
 /// A step that waits at all waits so long, whatever it costs the others: waves must not chase each other.
-const LEAST_PATIENCE: f64 = 1.0;
+const LEAST_PATIENCE: f64 = 0.5;
 /// A wave of more items than this holds up its own when each waits long.
 const CROWD: usize = 20;
-/// Looks that are worth it so close together cost less inside one step than a wave each.
-const CLOSE: f64 = 20.0;
+/// Looks that are worth it closer together than so many seconds cost less inside a step than a wait and a wave for each.
+const CLOSE: f64 = 40.0;
 /// The chance that a delete ends within the wait which makes the wait worth it.
 const LIKELY: f64 = 0.4;
 /// The chance at which a delete counts as early; the others of its wave do not wait longer.
 const EARLY: f64 = 0.2;
 /// The share of a slack that is used: it is an estimate.
-const TRUSTED: f64 = 0.5;
+const TRUSTED: f64 = 0.25;
 
-/// Seconds until the next look at a delete is worth it. Looks are densest, for their number, at the square root of the
-/// hazard over twice the cost of a look.
-fn spacing(known: &Entry, elapsed: f64) -> f64 {
+/// Seconds until the next look at a delete is worth it, when a look costs as much as being late by `cost` seconds. Looks are
+/// densest, for their number, at the square root of the hazard over twice the cost of a look.
+fn spacing(known: &Entry, elapsed: f64, cost: f64) -> f64 {
     let mut next = elapsed.max(known.p50_s / 4.0);
     for _ in 0..8 {
-        let wait = (2.0 * LOOK_COST / known.hazard(elapsed + next / 2.0).max(1e-9)).sqrt();
+        let wait = (2.0 * cost / known.hazard(elapsed + next / 2.0).max(1e-9)).sqrt();
         next = (next + wait) / 2.0;
     }
     next.max(known.p50_s * FIRST_LOOK - elapsed)
@@ -64,17 +64,17 @@ pub(super) enum Asked {
 }
 
 /// How long until the next look is worth it, in milliseconds. An error is left alone as long as it asks for, and at least a
-/// tenth of what has passed; a delete under way is looked at as its type suggests or sooner when the step says so, but the
+/// tenth of what has passed; a delete under way is looked at after `spacing` seconds or sooner when the step says so, but the
 /// more seldom the more `slack` (seconds) it has. Jittered by a tenth so that looks do not march in step. A step that asks
 /// for no wait at all (more pages to empty) gets none.
-pub(super) fn look_again(id: &str, step: u64, elapsed: Millis, asked: Asked, known: &Entry, slack: f64) -> Millis {
+pub(super) fn look_again(id: &str, step: u64, elapsed: Millis, asked: Asked, spacing: f64, slack: f64) -> Millis {
     let elapsed = seconds(elapsed);
     let seldom = slack * UNNOTICED;
     let wait = match asked {
         Asked::After(0) | Asked::RetryAfter(0) => return 0,
         Asked::RetryAfter(ms) => seconds(ms).max(elapsed / 10.0),
-        Asked::After(ms) => spacing(known, elapsed).min(seconds(ms)).max(seldom).min(LONGEST),
-        Asked::Nothing => spacing(known, elapsed).max(seldom).min(LONGEST),
+        Asked::After(ms) => spacing.min(seconds(ms)).max(seldom).min(LONGEST),
+        Asked::Nothing => spacing.max(seldom).min(LONGEST),
     };
     let wait = millis(wait.max(SHORTEST));
     let mut hasher = DefaultHasher::new();
@@ -171,13 +171,21 @@ pub(super) struct Outlook<'a> {
     weights: &'a Weights,
     /// Likely seconds to the end of the run.
     longest: f64,
+    /// What a look costs, in seconds of being late.
+    look_cost: f64,
+    /// More is in flight and pending than waits well inside steps.
+    crowded: bool,
 }
 
 impl<'a> Outlook<'a> {
-    pub(super) fn of(at: Millis, resources: &'a [Option<&'a ResourceRecord>], weights: &'a Weights) -> Self {
-        let mut outlook = Outlook { at, resources, weights, longest: 0.0 };
+    /// `resources` are those of the record, by node.
+    pub(super) fn of(record: &RunRecord, resources: &'a [Option<&'a ResourceRecord>], weights: &'a Weights) -> Self {
+        let mut outlook = Outlook { at: record.at, resources, weights, longest: 0.0, look_cost: 0.0, crowded: false };
         let open = outlook.resources.iter().enumerate().filter_map(|(n, r)| Some((n, r.filter(|r| !r.status.is_settled())?)));
         outlook.longest = open.map(|(n, resource)| outlook.left(n, resource)).fold(0.0, f64::max);
+        outlook.look_cost = LOOK_COST * (seconds(record.at.saturating_sub(record.started_at)) + outlook.longest);
+        let under_way = |r: &&ResourceRecord| matches!(r.status, Status::InFlight | Status::Pending);
+        outlook.crowded = outlook.resources.iter().flatten().filter(|r| under_way(r)).count() > CROWD;
         outlook
     }
 
@@ -199,6 +207,27 @@ impl<'a> Outlook<'a> {
     /// Likely seconds that a node can be late without the run being late.
     pub(super) fn slack(&self, node: usize) -> f64 {
         self.resource(node).map_or(0.0, |resource| (self.longest - self.left(node, resource)).max(0.0))
+    }
+
+    /// Seconds until the next look at a node is worth it, if it has no slack.
+    pub(super) fn spacing(&self, node: usize) -> f64 {
+        let elapsed = self.resource(node).map_or(0.0, |resource| self.elapsed(resource));
+        spacing(&self.weights.known[node], elapsed, self.look_cost)
+    }
+
+    /// Whether looks at a node are worth it so close together that it is watched from inside its steps.
+    pub(super) fn is_watched(&self, node: usize) -> bool {
+        !self.crowded && self.is_close(node)
+    }
+
+    fn is_close(&self, node: usize) -> bool {
+        self.spacing(node).max(self.slack(node) * UNNOTICED) < CLOSE * self.most(node) / PATIENCE
+    }
+
+    /// The longest wait inside a node's step, in seconds.
+    fn most(&self, node: usize) -> f64 {
+        let is_custom = self.resource(node).is_some_and(|resource| is_custom_resource(&resource.resource_type));
+        if is_custom { CUSTOM_PATIENCE } else { PATIENCE }
     }
 
     /// How long each item of the wave may wait inside its step, in milliseconds: as long as its delete may well end within
@@ -240,11 +269,9 @@ impl<'a> Outlook<'a> {
     /// Seconds that a node's step would wait if it were alone.
     fn wanted(&self, node: usize, most: f64) -> f64 {
         let Some(resource) = self.resource(node) else { return 0.0 };
-        let most = if is_custom_resource(&resource.resource_type) { most.min(CUSTOM_PATIENCE) } else { most };
+        let most = most.min(self.most(node));
         let (known, elapsed) = (&self.weights.known[node], self.elapsed(resource));
-        let likely = known.left(elapsed, LIKELY) < most;
-        let close = spacing(known, elapsed).max(self.slack(node) * UNNOTICED) < CLOSE;
-        if likely || close {
+        if known.left(elapsed, LIKELY) < most || self.is_close(node) {
             return most;
         }
         // Looked at a little ahead of its time, to save a wait: then at least until that time.

@@ -13,8 +13,7 @@ fn near(wait: Millis, want: Millis) -> bool {
 // An error waits as long as it asks for, and the longer it lasts the longer; more pages to empty wait for nothing.
 #[test]
 fn an_error_is_left_alone_longer_and_longer() {
-    let known = catalogue::lookup(QUEUE, false);
-    let look = |elapsed, asked| look_again("a", 1, elapsed, asked, &known, 0.0);
+    let look = |elapsed, asked| look_again("a", 1, elapsed, asked, 1.0, 0.0);
     assert_eq!(look(5_000, Asked::RetryAfter(0)), 0);
     assert_eq!(look(5_000, Asked::After(0)), 0);
     assert!(near(look(5_000, Asked::RetryAfter(3_000)), 3_000));
@@ -26,7 +25,7 @@ fn an_error_is_left_alone_longer_and_longer() {
 #[test]
 fn looks_are_where_the_end_is_likely() {
     let nat = catalogue::lookup(NAT, false);
-    let look = |elapsed, slack| look_again("a", 1, elapsed, Asked::Nothing, &nat, slack);
+    let look = |elapsed, slack| look_again("a", 1, elapsed, Asked::Nothing, spacing(&nat, seconds(elapsed), 0.3), slack);
     assert!((27_000..60_000).contains(&look(0, 0.0)), "{}", look(0, 0.0));
     assert!(look(90_000, 0.0) < 6_000, "{}", look(90_000, 0.0));
     assert!(look(900_000, 0.0) > look(90_000, 0.0));
@@ -36,14 +35,13 @@ fn looks_are_where_the_end_is_likely() {
 // What has slack is looked at rarely; a step that knows of an earlier change is believed only without it.
 #[test]
 fn slack_makes_looks_rare() {
-    let nat = catalogue::lookup(NAT, false);
-    assert!(near(look_again("a", 1, 90_000, Asked::Nothing, &nat, 500.0), 50_000));
-    assert!(near(look_again("a", 1, 0, Asked::After(5_000), &nat, 0.0), 5_000));
-    assert!(near(look_again("a", 1, 0, Asked::After(5_000), &nat, 500.0), 50_000));
+    assert!(near(look_again("a", 1, 90_000, Asked::Nothing, 6.0, 500.0), 50_000));
+    assert!(near(look_again("a", 1, 0, Asked::After(5_000), 30.0, 0.0), 5_000));
+    assert!(near(look_again("a", 1, 0, Asked::After(5_000), 30.0, 500.0), 50_000));
 }
 
-/// A run with these rows in flight, begun so many seconds ago.
-fn patience(rows: Value, in_flight: &[(&str, u64)]) -> Vec<Millis> {
+/// What is seen of a run with these rows in flight, begun so many seconds ago.
+fn outlook<T>(rows: Value, in_flight: &[(&str, u64)], see: impl Fn(&Outlook<'_>, &[usize]) -> T) -> T {
     let graph = testing::graph(rows);
     let weights = Weights::of(&graph);
     let run = serde_json::from_value(json!({
@@ -57,16 +55,44 @@ fn patience(rows: Value, in_flight: &[(&str, u64)]) -> Vec<Millis> {
         (row.status, row.started_at) = (Status::InFlight, record.at - ago * 1000);
         wave.push(graph.node(&format!("S/{id}")));
     }
-    Outlook::of(record.at, &graph.by_node(&record.resources), &weights).patience(&wave)
+    see(&Outlook::of(&record, &graph.by_node(&record.resources), &weights), &wave)
+}
+
+fn patience(rows: Value, in_flight: &[(&str, u64)]) -> Vec<Millis> {
+    outlook(rows, in_flight, |outlook, wave| outlook.patience(wave))
+}
+
+// A second counts for less in a run of an hour than in one of a minute.
+#[test]
+fn the_longer_the_run_the_rarer_the_looks() {
+    let nat = |rows| outlook(rows, &[("Nat", 60)], |outlook, wave| outlook.spacing(wave[0]));
+    let alone = nat(json!([["Nat", NAT]]));
+    let beside = nat(json!([["Nat", NAT], ["Search", "AWS::OpenSearchService::Domain"]]));
+    assert!((2.5..4.5).contains(&alone), "{alone}");
+    assert!((9.0..13.0).contains(&beside), "{beside}");
+}
+
+// What would be looked at again and again is watched from inside its step, but not thirty of them at a time.
+#[test]
+fn a_few_are_watched_and_a_crowd_is_not() {
+    let watched = |count: usize, ago| {
+        let names: Vec<String> = (0..count).map(|n| format!("N{n}")).collect();
+        let rows: Vec<Value> = names.iter().map(|name| json!([name, NAT])).collect();
+        let in_flight: Vec<(&str, u64)> = names.iter().map(|name| (name.as_str(), ago)).collect();
+        outlook(rows.into(), &in_flight, |outlook, wave| outlook.is_watched(wave[0]))
+    };
+    assert!(watched(1, 60) && watched(20, 60));
+    assert!(!watched(21, 60));
+    assert!(!watched(1, 9_000), "what has lasted for hours does not end in the next minute");
 }
 
 // What the run waits for is polled inside its step as long as a Lambda may run; without anything else nobody minds.
 #[test]
 fn a_delete_about_to_end_is_waited_for_inside_the_step() {
-    let rows = || json!([["Nat", NAT, null, {}, ["Queue"]], ["Queue", QUEUE]]);
-    assert_eq!(patience(rows(), &[("Nat", 80)]), [25_000]);
+    let rows = || json!([["Broker", "AWS::AmazonMQ::Broker", null, {}, ["Queue"]], ["Queue", QUEUE]]);
+    assert_eq!(patience(rows(), &[("Broker", 230)]), [25_000]);
     // Just begun it will not end soon.
-    assert_eq!(patience(rows(), &[("Nat", 0)]), [0]);
+    assert_eq!(patience(rows(), &[("Broker", 0)]), [0]);
 }
 
 // A wave is over when its slowest step is: nobody waits longer than what holds others up can bear.

@@ -37,8 +37,23 @@ fn a_slow_delete_holds_back_only_what_it_needs() {
     assert_eq!(bench.plan(&results), PlanNext::Wave);
     assert_eq!(bench.wave(), ["B"]);
     let results = bench.all(Outcome::Deleted);
-    assert_eq!(bench.plan(&results), PlanNext::Wait);
+    assert_eq!(bench.plan(&results), PlanNext::Wave);
+    assert_eq!(bench.wave(), ["Nat"], "there is nothing else to do, so it is watched");
     assert_eq!(bench.status("Base"), Status::Waiting);
+}
+
+// Who is next at a quota of one in thirty seconds begins when it may, not when a step that watches something else is over.
+#[test]
+fn nothing_is_watched_past_the_turn_of_what_waits_for_it() {
+    let mut bench = Bench::new(json!([["A", API], ["B", API], ["Nat", NAT]]));
+    bench.plan(&[]);
+    let results = [bench.result("A", Outcome::Deleted), bench.result("Nat", Outcome::Pending)];
+    bench.now += 10_000;
+    assert_eq!(bench.plan(&results), PlanNext::Wait);
+    assert_eq!(bench.seconds(), 20);
+    bench.now += 20_000;
+    assert_eq!(bench.plan(&[]), PlanNext::Wave);
+    assert!(bench.wave().contains(&"B".to_owned()));
 }
 
 // The longest single wait is two minutes: the planner looks at the lock in between.
@@ -291,10 +306,10 @@ fn a_full_history_is_handed_over() {
 // Waiting fills the history, too.
 #[test]
 fn a_drive_that_only_waits_is_handed_over() {
-    let mut bench = Bench::new(json!([["Nat", NAT]]));
+    let mut bench = Bench::new(json!([["Broker", "AWS::AmazonMQ::Broker"]]));
     bench.plan(&[]);
     bench.record.events = EVENT_BUDGET - 5;
-    let result = bench.result("Nat", Outcome::Pending);
+    let result = bench.result("Broker", Outcome::Pending);
     assert_eq!(bench.plan(&[result]), PlanNext::Again);
     bench.drive = 2;
     assert_eq!(bench.plan(&[]), PlanNext::Wait);
