@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use ebb_core::provider::is_custom_resource;
 use ebb_core::state::Row;
 use ebb_core::{Graph, Node, Refusal};
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 /// One template's graph.
 #[derive(Debug, Deserialize)]
@@ -42,7 +44,7 @@ impl Template {
                         logical_id: logical_id.clone(),
                         resource_type: resource.resource_type.clone(),
                         physical_id: Some(logical_id.clone()),
-                        properties: Default::default(),
+                        properties: properties(&resource.resource_type),
                         attributes: Default::default(),
                         dependencies: resource.depends_on.clone(),
                         deletion_policy: None,
@@ -53,4 +55,10 @@ impl Template {
                 .collect(),
         )
     }
+}
+
+/// The graphs have none; a custom resource without a handler would refuse the run.
+fn properties(resource_type: &str) -> Map<String, Value> {
+    let token = ("ServiceToken".to_owned(), "arn:aws:lambda:us-east-1:123456789012:function:handler".into());
+    is_custom_resource(resource_type).then_some(token).into_iter().collect()
 }

@@ -2,7 +2,7 @@
 
 use ebb_core::payload::PlanNext;
 use ebb_core::plan::{self, Moment, Weights};
-use ebb_core::{Graph, Item, Millis, Outcome, Refusal, Run, StepResult, catalogue};
+use ebb_core::{Ending, Graph, Item, Millis, Outcome, Refusal, Run, Status, StepResult, catalogue};
 
 /// What a wave costs besides its steps: plan, choices, map, warm invocations.
 pub const WAVE_OVERHEAD: Millis = 150;
@@ -139,7 +139,10 @@ pub fn ebb(graph: &Graph, takes: &[Millis]) -> Result<Teardown, Refusal> {
         done.events = done.events.max(record.events);
     }
     done.makespan = now;
-    Ok(done)
+    match (record.resources.values().all(|row| row.status == Status::Deleted), record.refusal) {
+        (true, None) => Ok(done),
+        (_, refusal) => Err(refusal.unwrap_or(Refusal::new(Ending::Error, "a teardown of the bench left something"))),
+    }
 }
 
 /// A step: it issues the delete or looks, and looks again as the worker does, as long as the planner has patience.
