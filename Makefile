@@ -65,12 +65,13 @@ model: ## the lock, model-checked: every order of two runs, keeper, cdkd and ope
 	@cargo run --quiet --package ebb-tests --bin model
 
 PROFILE ?= dev
+BUILT = $(CARGO_TARGET_DIR)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))
 .PHONY: bench
 bench: setup ## makespan, planner time, S3 requests, start of the functions, overhead on the emulator: tables, and bench/*.json beside the builds; PROFILE=release
-	@cargo run --quiet --profile $(PROFILE) --package ebb-tests --bin bench
-	@cargo build --quiet --profile $(PROFILE) --package ebb-tests --bin bare
-	@$(PYTHON) tests/start "$(CARGO_TARGET_DIR)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))"
-	@$(PYTHON) tests/overhead "$(CARGO_TARGET_DIR)/$(if $(filter dev,$(PROFILE)),debug,$(PROFILE))"
+	@cargo build --quiet --profile $(PROFILE) $(addprefix --bin ,planner worker lock-keeper finalizer bench bare)
+	@"$(BUILT)/bench"
+	@$(PYTHON) tests/start "$(BUILT)"
+	@$(PYTHON) tests/overhead "$(BUILT)"
 
 .PHONY: mutants
 mutants: setup ## rules of a teardown broken on purpose, one by one: a test must notice each; ONLY=<names from tests/mutants/mutants.toml>

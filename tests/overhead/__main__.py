@@ -18,6 +18,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import stacks  # noqa: E402
 from bed import Bed, seed  # noqa: E402
+from memory import peaks  # noqa: E402
 from teardown import Measured, tear_down, trace  # noqa: E402
 
 ROOT = HERE.parents[1]
@@ -38,6 +39,8 @@ def main() -> None:
         outputs = bed.deploy(ROOT / "infra/template.yaml", {"MaxResources": "1000"}, folder)
         trace(bed)
         tear_down(bed, outputs, stacks.independent(bed, "Warm", 60))
+        tear_down(bed, outputs, stacks.services(bed, "Hundred", 100))
+        memory = peaks(bed)
         print(f"{'stack':<16} {'resources':>9} {'seconds':>8} {'AWS':>8} {'waited':>8} {'waves':>6} {'overhead':>10} {'a wave':>9} {'a resource':>11}")
         vpc = fastest(bed, outputs, "vpc mix", stacks.vpc_mix, rounds)
         wide = fastest(bed, outputs, "independent", lambda bed, name: stacks.independent(bed, name, 200), rounds)
@@ -47,6 +50,8 @@ def main() -> None:
         "vpc_mix_seconds": round(vpc.seconds, 2), "vpc_mix_waited_seconds": round(vpc.waited_seconds, 2),
         "independent_200_seconds": round(wide.seconds, 2),
     }
+    measured |= {f"peak_kib_warm_{name.replace('-', '_')}": kib for name, kib in sorted(memory.items())}
+    print("\npeak memory, warm, with a stack of 100: " + ", ".join(f"{name} {kib} KiB" for name, kib in sorted(memory.items())))
     for size, one in sized.items():
         measured |= {f"seconds_{size}": round(one.seconds, 2), f"waves_{size}": one.waves,
                      f"overhead_ms_per_wave_{size}": round(one.overhead_ms / one.waves, 1),

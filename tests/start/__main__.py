@@ -12,10 +12,15 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "infra"))
+
+from package import pack  # noqa: E402
 
 FUNCTIONS = ("bare", "planner", "worker", "lock-keeper", "finalizer")
 # No function knows this action.
@@ -102,10 +107,19 @@ def peak(pid):
     return next((int(line.split()[1]) for line in lines if line.startswith("VmHWM:")), 0)
 
 
+def zip_size(binary):
+    """Bytes of the zip that would be deployed."""
+    with tempfile.NamedTemporaryFile() as packed:
+        pack(packed.name, binary.read_bytes(), 9)
+        return Path(packed.name).stat().st_size
+
+
 def main():
     target = Path(os.environ.get("CARGO_TARGET_DIR", "target"))
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else target / "release"
     starts = int(sys.argv[2]) if len(sys.argv) > 2 else 20
+    # A zip of a development build is of no use to anybody, and takes long.
+    optimised = folder.name != "debug"
     measured = {"folder": folder.name, "starts": starts}
     print(f"{'function':<12} {'start p50':>10} {'p90':>8} {'memory':>10} {'binary':>10} {'zip':>10}")
     for name in FUNCTIONS:
@@ -116,8 +130,7 @@ def main():
         runs = sorted(start(binary) for _ in range(starts))
         times, memory = [took for took, _ in runs], max(kib for _, kib in runs)
         p50, p90 = statistics.median(times), times[int((len(times) - 1) * 0.9)]
-        package = target / "dist" / f"{name}.zip"
-        size, zipped = binary.stat().st_size, package.stat().st_size if package.exists() else 0
+        size, zipped = binary.stat().st_size, zip_size(binary) if optimised and name != "bare" else 0
         key = name.replace("-", "_")
         measured |= {f"start_ms_{key}": round(p50, 1), f"start_ms_p90_{key}": round(p90, 1), f"peak_kib_{key}": memory}
         measured |= {f"binary_bytes_{key}": size} | ({f"zip_bytes_{key}": zipped} if zipped else {})
