@@ -22,6 +22,8 @@ pub struct PlaceOutcome {
     pub selected: Selected,
     /// The selection itself and the groups, unless the place or its objects could not be read.
     pub read: Option<(Selection, Vec<Group>)>,
+    /// Whether its report lies in its bucket.
+    pub reported: bool,
 }
 
 /// How many stacks came to what.
@@ -139,7 +141,7 @@ fn of_place(sweep: &Sweep, place: &PlaceOutcome) -> Value {
         "prefix": asked.map(|place| place.prefix.as_str()),
         "chosen": selected.chosen, "left": selected.left,
         "selection": key(sweep.selection_key(selected.place)).filter(|_| selected.error.is_none()),
-        "report": key(sweep.report_key(selected.place)).filter(|_| place.read.is_some()),
+        "report": key(sweep.report_key(selected.place)).filter(|_| place.reported),
         "error": selected.error, "message": selected.message,
     })
 }

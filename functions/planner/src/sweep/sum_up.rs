@@ -31,18 +31,18 @@ pub(crate) async fn sum_up(request: &SumUpRequest, deps: &Deps) -> Result<Finish
 async fn outcome(sweep: &Sweep, selected: &Selected, deps: &Deps) -> PlaceOutcome {
     let selected = selected.clone();
     if selected.error.is_some() {
-        return PlaceOutcome { selected, read: None };
+        return PlaceOutcome { selected, read: None, reported: false };
     }
     match gathered(sweep, &selected, deps).await {
-        Ok(read) => PlaceOutcome { selected, read: Some(read) },
+        Ok((selection, groups, reported)) => PlaceOutcome { selected, read: Some((selection, groups)), reported },
         Err(refusal) => {
             tracing::warn!(sweep = %sweep.sweep_id, place = selected.place, error = %refusal.ending, cause = %refusal.message, "place not summed up");
-            PlaceOutcome { selected: selected.not_read(refusal.ending.name(), &refusal.message), read: None }
+            PlaceOutcome { selected: selected.not_read(refusal.ending.name(), &refusal.message), read: None, reported: false }
         }
     }
 }
 
-async fn gathered(sweep: &Sweep, selected: &Selected, deps: &Deps) -> Result<(Selection, Vec<Group>), Refusal> {
+async fn gathered(sweep: &Sweep, selected: &Selected, deps: &Deps) -> Result<(Selection, Vec<Group>, bool), Refusal> {
     let place = selected.place;
     let bucket = bucket_of(deps, sweep, place).await?;
     let (bucket, clock) = (&*bucket, &*deps.world.clock);
@@ -57,8 +57,11 @@ async fn gathered(sweep: &Sweep, selected: &Selected, deps: &Deps) -> Result<(Se
     let groups = at_once((0..selected.groups).map(one)).await.into_iter().collect::<Result<Vec<_>, Refusal>>()?;
     let groups: Vec<Group> = groups.into_iter().flatten().map(|(group, _)| group).collect();
     let report = report(sweep, &selection, &groups).to_string();
-    if let Err(error) = bucket.put(&sweep.report_key(place), Put::json(report), When::Always).await {
-        tracing::warn!(sweep = %sweep.sweep_id, place, %error, "no report");
+    let key = sweep.report_key(place);
+    let put = || async { bucket.put(&key, Put::json(report.clone()), When::Always).await.map_err(|error| error.refusal()) };
+    let written = patiently(clock, put).await;
+    if let Err(refusal) = &written {
+        tracing::warn!(sweep = %sweep.sweep_id, place, error = %refusal.ending, cause = %refusal.message, "no report");
     }
-    Ok((selection, groups))
+    Ok((selection, groups, written.is_ok()))
 }

@@ -122,6 +122,11 @@ async fn what_became_of_a_group_is_asked_patiently_and_never_guessed() {
     let in_the_end = told(3).await;
     let gone = in_the_end["output"]["stacks"].as_array().unwrap().iter().find(|stack| stack["stack"] == importer.as_str());
     assert_eq!((&gone.unwrap()["result"], &in_the_end["output"]["counts"]["deleted"]), (&json!("Deleted"), &json!(1)));
+    bed.fail(format!("PUT {}", sweep.report_key(0)), 4, BucketErrorKind::Unavailable);
+    let unwritten = told(0).await;
+    assert_eq!(unwritten["output"]["places"][0]["report"], Value::Null, "only a report that is there is named");
+    bed.fail(format!("PUT {}", sweep.report_key(0)), 3, BucketErrorKind::Unavailable);
+    assert_eq!(told(0).await["output"]["places"][0]["report"], format!("s3://{BUCKET}/{}", sweep.report_key(0)));
     let never = told(4).await;
     assert_eq!((&never["error"], &never["output"]["stacks"]), (&json!("Partial"), &json!([])));
     assert_eq!(never["output"]["places"][0]["error"], "Error");

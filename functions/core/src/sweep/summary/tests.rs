@@ -33,11 +33,11 @@ fn swept_by(stacks: &[Stack], select: &Select, ends: impl Fn(&str) -> StackResul
         groups: selection.groups(),
         ..Selected::default()
     };
-    PlaceOutcome { selected, read: Some((selection, groups)) }
+    PlaceOutcome { selected, read: Some((selection, groups)), reported: true }
 }
 
 fn unread(error: Ending) -> PlaceOutcome {
-    PlaceOutcome { selected: Selected::failed(1, &crate::Refusal::new(error, "no")), read: None }
+    PlaceOutcome { selected: Selected::failed(1, &crate::Refusal::new(error, "no")), read: None, reported: false }
 }
 
 fn pair() -> [Stack; 3] {
@@ -121,7 +121,7 @@ fn a_look_puts_a_stack_that_would_be_refused_first() {
 #[test]
 fn a_place_whose_outcome_cannot_be_read_any_more_is_not_called_refused() {
     let swept = swept(&pair(), |_| Ending::Deleted, false);
-    let place = PlaceOutcome { selected: swept.selected.not_read("AccessDenied", "no"), read: None };
+    let place = PlaceOutcome { selected: swept.selected.not_read("AccessDenied", "no"), read: None, reported: false };
     let (result, output) = summary(&sweep(everything(), false), &[place]);
     assert_eq!(
         (result, &output["message"]),
@@ -200,7 +200,8 @@ fn a_teardown_that_was_started_and_not_heard_of_is_told_so() {
     let selection = selection(&[stack("Alone")], &everything());
     let groups = vec![begun(Group::begin(&selection, 0).advance(&[], false), false, deployed_again(&[]))];
     let selected = Selected { chosen: 1, groups: 1, ..Selected::default() };
-    let (result, output) = summary(&sweep(everything(), false), &[PlaceOutcome { selected, read: Some((selection, groups)) }]);
+    let (result, output) =
+        summary(&sweep(everything(), false), &[PlaceOutcome { selected, read: Some((selection, groups)), reported: true }]);
     assert_eq!((result, &output["stacks"][0]["result"]), (Ending::Partial, &json!("NotHeard")));
     assert_eq!(output["message"], "of 1 stack: 1 not begun or not heard of");
 }
