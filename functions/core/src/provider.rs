@@ -169,8 +169,9 @@ pub enum Step {
     Gone { already: bool },
     /// It is gone, and the report is to say something of it: where its last state was saved.
     GoneWith { note: Cow<'static, str> },
-    /// It is on its way: look again after `look_again`. `memo` replaces the one the step was given; `None` keeps it.
-    Pending { look_again: Duration, note: Cow<'static, str>, memo: Option<Value> },
+    /// It is on its way: look again after `look_again`. `memo` replaces the one the step was given; `None` keeps it. With the
+    /// code of an `error` it is left alone for all that time, without one it is looked at sooner when it may be over by then.
+    Pending { look_again: Duration, note: Cow<'static, str>, memo: Option<Value>, error: Option<Cow<'static, str>> },
     /// No call could address it, or it could not be proven deleted; the record stays.
     Skipped { code: Code, reason: Cow<'static, str> },
 }
@@ -188,12 +189,20 @@ impl Step {
 
     /// Look again later, with the same memo.
     pub fn pending(look_again: Duration, note: impl Into<Cow<'static, str>>) -> Step {
-        Step::Pending { look_again, note: note.into(), memo: None }
+        Step::Pending { look_again, note: note.into(), memo: None, error: None }
     }
 
     /// Look again later, and remember `memo`.
     pub fn pending_with(look_again: Duration, note: impl Into<Cow<'static, str>>, memo: Value) -> Step {
-        Step::Pending { look_again, note: note.into(), memo: Some(memo) }
+        Step::Pending { look_again, note: note.into(), memo: Some(memo), error: None }
+    }
+
+    /// The pending step as one that met an error: not before its time is up is it worth another try.
+    pub fn after_error(self, code: impl Into<Cow<'static, str>>) -> Step {
+        match self {
+            Step::Pending { look_again, note, memo, .. } => Step::Pending { look_again, note, memo, error: Some(code.into()) },
+            settled => settled,
+        }
     }
 
     /// Not addressed or not proven deleted.

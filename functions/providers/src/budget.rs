@@ -37,11 +37,6 @@ pub fn split(memo: Option<&Value>) -> (Option<Value>, Option<Ongoing>) {
     }
 }
 
-/// The code of the error that a pending step waits out, from its memo.
-pub fn waited_out(memo: Option<&Value>) -> Option<String> {
-    split(memo).1.map(|ongoing| ongoing.code)
-}
-
 fn join(step: Option<Value>, error: Option<Ongoing>) -> Option<Value> {
     if step.is_none() && error.is_none() {
         return None;
@@ -52,11 +47,11 @@ fn join(step: Option<Value>, error: Option<Ongoing>) -> Option<Value> {
 /// Turns what a step answered into what the worker reports: passing errors become `Pending` until their budget ends.
 pub fn settle(answer: StepResult, rules: &Rules, ctx: &Context<'_>, ongoing: Option<Ongoing>) -> Result<Step, DeleteError> {
     let (call, error) = match answer {
-        Ok(Step::Pending { look_again, note, memo }) => {
+        Ok(Step::Pending { look_again, note, memo, error }) => {
             let memo = join(memo.or_else(|| ctx.memo.cloned()), None);
             // An error that went by must not be counted on from its first time when it comes back: say that it is over.
             let memo = memo.or_else(|| ongoing.map(|_| Value::Object(serde_json::Map::new())));
-            return Ok(Step::Pending { look_again, note, memo });
+            return Ok(Step::Pending { look_again, note, memo, error });
         }
         Ok(step) => return Ok(step),
         Err(StepError::Skip { code, reason }) => return Ok(Step::skipped(code, reason)),
@@ -92,7 +87,9 @@ pub fn settle(answer: StepResult, rules: &Rules, ctx: &Context<'_>, ongoing: Opt
         Some(by) => format!("{}: held by {by}", error.code),
         None => format!("{}: {}", error.code, error.message),
     };
-    Ok(Step::Pending { look_again, note: note.into(), memo: join(ctx.memo.cloned(), Some(ongoing)) })
+    let code = ongoing.code.clone();
+    let memo = join(ctx.memo.cloned(), Some(ongoing));
+    Ok(Step::Pending { look_again, note: note.into(), memo, error: Some(code.into()) })
 }
 
 /// The holders of a blocked resource in words: the first few, and how many more.

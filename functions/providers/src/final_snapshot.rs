@@ -85,8 +85,8 @@ pub(crate) fn gone(watch: Watch, cx: &Cx<'_>) -> Step {
 
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(3600);
-/// How many looks may not find a snapshot that was just made.
-const MISSING: u32 = 24;
+/// How long a snapshot that was just made may not be found.
+const MISSING: Duration = Duration::from_secs(120);
 
 /// How far a resource is saved.
 pub(crate) enum Saved {
@@ -127,8 +127,9 @@ pub(crate) struct Taking {
     /// Its name or id.
     pub(crate) snapshot: String,
     since: Millis,
-    #[serde(default)]
-    missing: u32,
+    /// Since when looks do not find it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    missing: Option<Millis>,
 }
 
 impl Taking {
@@ -139,13 +140,12 @@ impl Taking {
 
     /// One that was begun or found just now.
     pub(crate) fn begun(snapshot: impl Into<String>, cx: &Cx<'_>) -> Self {
-        Taking { snapshot: snapshot.into(), since: cx.clock.now(), missing: 0 }
+        Taking { snapshot: snapshot.into(), since: cx.clock.now(), missing: None }
     }
 
     /// To be looked at soon.
     pub(crate) fn pending(&self) -> Step {
-        let memo = json!({ "snapshot": self.snapshot, "since": self.since, "missing": self.missing });
-        Step::pending_with(LOOK_AGAIN, format!("its final snapshot {} is being taken", self.snapshot), memo)
+        Step::pending_with(LOOK_AGAIN, format!("its final snapshot {} is being taken", self.snapshot), json!(self))
     }
 
     /// What a look at it comes to.
@@ -153,7 +153,9 @@ impl Taking {
     /// # Errors
     /// `FinalSnapshotFailed` when it will never be complete, `FinalSnapshotTimeout` after an hour.
     pub(crate) fn seen(self, state: State, cx: &Cx<'_>) -> Result<Saved, StepError> {
-        let missing = if matches!(state, State::Missing) { self.missing + 1 } else { 0 };
+        let now = cx.clock.now();
+        let missing = matches!(state, State::Missing).then(|| self.missing.unwrap_or(now));
+        let passed = |since: Millis| Duration::from_millis(now.saturating_sub(since));
         let taking = Taking { missing, ..self };
         let name = &taking.snapshot;
         match state {
@@ -161,12 +163,12 @@ impl Taking {
             State::Ended(status) => {
                 return Err(failed(format!("the final snapshot {name} ended as {status}: the resource stays")));
             }
-            State::Missing if missing > MISSING => {
+            State::Missing if missing.is_some_and(|since| passed(since) >= MISSING) => {
                 return Err(failed(format!("the final snapshot {name} is nowhere to be found: the resource stays")));
             }
             State::UnderWay | State::Missing => {}
         }
-        if Duration::from_millis(cx.clock.now().saturating_sub(taking.since)) >= PATIENCE {
+        if passed(taking.since) >= PATIENCE {
             let message = format!("the final snapshot {name} is not complete after an hour: the resource stays");
             return Err(DeleteError::refused(Code::FinalSnapshotTimeout, message).into());
         }
@@ -205,11 +207,15 @@ async fn delete(watch: Watch, rules: &Rules, r: &Resource, cx: &Cx<'_>) -> StepR
     let inner = memo::get(cx, DELETE).cloned();
     let ctx = Context { memo: inner.as_ref(), ..*cx.ctx };
     match cloud_control::step_under(rules, r, &Cx { ctx: &ctx, ..*cx }).await {
-        Ok(Step::Pending { look_again, note, memo: Some(inner) }) => {
+        Ok(Step::Pending { look_again, note, memo: Some(inner), error }) => {
             // How the snapshot was waited for is of no use any more.
             let outer = json!({ DELETE: inner });
             let ctx = Context { memo: Some(&outer), ..*cx.ctx };
-            Ok(watch.pending_for(look_again, &Cx { ctx: &ctx, ..*cx }, note))
+            let step = watch.pending_for(look_again, &Cx { ctx: &ctx, ..*cx }, note);
+            Ok(match error {
+                Some(code) => step.after_error(code),
+                None => step,
+            })
         }
         Ok(Step::Gone { already }) => Ok(watch.gone(!already)),
         Err(StepError::Call(call)) => {

@@ -33,7 +33,6 @@ use async_trait::async_trait;
 use ebb_core::{Code, Context, DeleteError, Look, Provider, Resource, Step};
 use ebb_store::Bucket;
 
-pub use budget::waited_out;
 pub use call::{CallError, StepError, StepResult};
 pub use clients::Clients;
 pub use fence_guard::with_fence;

@@ -1,5 +1,7 @@
 //! What a provider's answer is as a result.
 
+use std::borrow::Cow;
+
 use ebb_core::provider::is_custom_resource;
 use ebb_core::{Code, DeleteError, ErrorClass, Look, Millis, Outcome, Refusal, Resource, Step, StepResult};
 use serde_json::Value;
@@ -38,10 +40,10 @@ pub(crate) fn of_step(
             result
         }
         Ok(Step::GoneWith { note }) => StepResult { reason: Some(redact(&note, resource)), ..settled(Outcome::Deleted) },
-        Ok(Step::Pending { look_again, note, .. }) => {
+        Ok(Step::Pending { look_again, note, error, .. }) => {
             let ms = Millis::try_from(look_again.as_millis()).unwrap_or(Millis::MAX);
-            let result = after(blank, ms);
-            StepResult { reason: Some(redact(&note, resource)).filter(|note| !note.is_empty()), ..result }
+            let reason = Some(redact(&note, resource)).filter(|note| !note.is_empty());
+            StepResult { code: error.map(Cow::into_owned), reason, ..after(blank, ms) }
         }
         Ok(Step::Skipped { code, reason }) => settled(Outcome::Skipped).because(&code.name(), &redact(&reason, resource)),
         Err(error) => {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ebb_core::payload::StepRequest;
 use ebb_core::{Context, Fence, Millis, Outcome, StackKey, Step, StepResult};
-use ebb_providers::{waited_out, with_fence};
+use ebb_providers::with_fence;
 use serde_json::Value;
 
 use crate::fence::{LockFence, LooksOnly};
@@ -20,6 +20,8 @@ const LONGEST_WAIT: Millis = 30_000;
 /// Looks inside a step are this far apart, and a sixtieth of what the delete has taken, up to five seconds.
 const CLOSEST: Duration = Duration::from_secs(1);
 const FURTHEST: Duration = Duration::from_secs(5);
+/// A wait that is shorter than this is not worth a look.
+const SHORTEST: Duration = Duration::from_millis(200);
 
 pub(crate) async fn step(request: &StepRequest, key: &StackKey, logical_id: &str, deps: &Deps, started: Millis) -> StepResult {
     let (run, item, clock) = (&request.run, &request.item, &deps.world.clock);
@@ -69,7 +71,7 @@ pub(crate) async fn step(request: &StepRequest, key: &StackKey, logical_id: &str
             return of_step(blank, &resource, Err(shut), memo);
         }
         let answer = with_fence(fence.clone(), provider.step(&resource, &context)).await;
-        let Ok(Step::Pending { look_again, memo: told, .. }) = &answer else {
+        let Ok(Step::Pending { look_again, memo: told, error, .. }) = &answer else {
             return of_step(blank, &resource, answer, memo);
         };
         let (look_again, has_time) = (*look_again, context.has_time());
@@ -77,15 +79,21 @@ pub(crate) async fn step(request: &StepRequest, key: &StackKey, logical_id: &str
         // killed, nobody would know that a protection was switched off.
         let write_down = look_again.is_zero() && told.is_some() && *told != memo;
         // A delete under way may be over sooner than the step thinks; an error is left alone as long as it asks for.
-        let error = waited_out(told.as_ref());
-        let often = (context.elapsed() / 60).clamp(CLOSEST, FURTHEST).min(Duration::from_millis(patience));
-        let wait = if error.is_some() { look_again } else { look_again.min(often) };
+        let often = (context.elapsed() / 60).clamp(CLOSEST, FURTHEST);
+        let is_error = error.is_some();
         memo = told.clone().or(memo);
         // What is not written down yet is not kept from it for long.
         let until = started + if memo == item.memo { patience } else { patience.min(SOFT_BUDGET) };
+        let left = Duration::from_millis(until.saturating_sub(clock.now()));
+        let wait = match is_error {
+            true => look_again,
+            // The last look comes when the patience ends, not a look's distance before.
+            false if left >= SHORTEST => look_again.min(often).min(left),
+            false => look_again.min(often),
+        };
         let fits = look_again.is_zero() || (!wait.is_zero() && clock.now() + millis(wait) <= until);
         if write_down || !has_time || !fits {
-            return StepResult { code: error, ..of_step(blank, &resource, answer, memo) };
+            return of_step(blank, &resource, answer, memo);
         }
         clock.sleep(wait).await;
     }

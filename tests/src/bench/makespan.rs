@@ -18,6 +18,10 @@ const SHORT: Millis = 3_000;
 const CALL: Millis = 100;
 /// Steps at the same time.
 pub const CONCURRENCY: usize = 40;
+/// What most steps say of the next look.
+const LOOK_AGAIN: Millis = 10_000;
+/// A wait that is shorter than this ends a step (as in the worker).
+const SHORTEST: Millis = 200;
 
 /// Drawn times of one stack's deletes, in milliseconds, by node.
 pub fn draw(graph: &Graph, random: &mut fastrand::Rng) -> Vec<Millis> {
@@ -158,12 +162,18 @@ fn step(began: &mut Option<Millis>, takes: Millis, now: Millis, item: &Item) -> 
     if fresh && left <= SHORT {
         return answer(left.max(CALL), Outcome::Deleted);
     }
-    let every = (takes.saturating_sub(left) / 60).clamp(1_000, 5_000).min(item.patience_ms.max(1));
-    let seen = left.div_ceil(every) * every;
-    match seen <= item.patience_ms {
-        true => answer(seen + CALL, Outcome::Deleted),
-        false => answer(item.patience_ms / every * every + CALL, Outcome::Pending),
+    let mut spent = CALL;
+    while spent < left {
+        let often = ((takes.saturating_sub(left) + spent) / 60).clamp(1_000, 5_000);
+        let patience = item.patience_ms.saturating_sub(spent);
+        let wait = if patience < SHORTEST { often } else { often.min(patience) };
+        if spent + wait > item.patience_ms {
+            let (spent, result) = answer(spent, Outcome::Pending);
+            return (spent, StepResult { look_again_ms: Some(LOOK_AGAIN), ..result });
+        }
+        spent += wait + CALL;
     }
+    answer(spent, Outcome::Deleted)
 }
 
 /// What no planner undercuts that is told of an end at once: the longest chain with a wave's overhead for each of its links,

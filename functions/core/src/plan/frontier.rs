@@ -178,7 +178,8 @@ fn due(board: &Board<'_>, wave: bool, held: Option<Millis>) -> Vec<usize> {
     let outlook = Outlook::of(board.record, &rows, board.weights);
     let pending = board.with_status(Status::Pending).filter(|(_, r)| r.code.is_none());
     let watched = |n| held.is_none() && outlook.is_watched(n);
-    pending.filter(|&(n, r)| r.look_at <= at + SOON || watched(n)).map(|(n, _)| n).collect()
+    let soon = |r: &ResourceRecord| r.look_at <= held.unwrap_or(Millis::MAX).min(at + SOON);
+    pending.filter(|&(n, r)| soon(r) || watched(n)).map(|(n, _)| n).collect()
 }
 
 /// Nothing to do now: wait for what is pending or `held` back by its pace, else finish.

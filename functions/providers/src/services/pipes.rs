@@ -39,15 +39,16 @@ struct Memo {
     deleting: Millis,
     /// A look has shown DELETING: what was read before may be old.
     seen: bool,
-    /// How many looks since then have shown a pipe that is not going.
-    back: u32,
+    /// Since when looks have shown a pipe that is not going.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    back: Option<Millis>,
 }
 
 async fn pipe(r: &Resource, cx: &Cx<'_>) -> StepResult {
     let name = name_of(r, "pipe/", cx)?;
     let Some(mut memo) = cx.memo.and_then(|memo| Memo::deserialize(memo).ok()) else {
         cx.aws.pipes().delete_pipe().name(name).send().await?;
-        return Ok(pending(Memo { deleting: cx.clock.now(), seen: false, back: 0 }));
+        return Ok(pending(Memo { deleting: cx.clock.now(), seen: false, back: None }));
     };
     let Some(found) = cx.aws.pipes().describe_pipe().name(name).send().await.ignore(GONE)? else {
         return Ok(Step::DELETED);
@@ -58,12 +59,13 @@ async fn pipe(r: &Resource, cx: &Cx<'_>) -> StepResult {
             tracing::warn!(resource = r.logical_id, "the pipe is still DELETING: its accepted delete counts as done");
             return Ok(Step::DELETED);
         }
-        Some(PipeState::Deleting) => memo = Memo { seen: true, back: 0, ..memo },
+        Some(PipeState::Deleting) => memo = Memo { seen: true, back: None, ..memo },
         Some(PipeState::DeleteFailed | PipeState::DeleteRollbackFailed) => return Err(failed(&found).into()),
         Some(state) if memo.seen && state.as_str().ends_with("_FAILED") => return Err(failed(&found).into()),
         Some(PipeState::Running | PipeState::Stopped) if memo.seen => {
-            memo.back += 1;
-            if memo.back >= 2 {
+            let now = cx.clock.now();
+            let since = *memo.back.get_or_insert(now);
+            if now.saturating_sub(since) >= LOOK_AGAIN.as_millis() as Millis {
                 return Err(failed(&found).into());
             }
         }

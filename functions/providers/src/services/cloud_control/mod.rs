@@ -13,7 +13,7 @@ pub(crate) mod protection;
 use std::time::Duration;
 
 use aws_sdk_cloudcontrol::types::{HandlerErrorCode, Operation, OperationStatus, ProgressEvent, ResourceRequestStatusFilter};
-use ebb_core::{DeleteError, ErrorClass, Look, Millis, Resource, Step};
+use ebb_core::{DeleteError, ErrorClass, Look, Millis, Resource, Step, text};
 
 use self::failure::{Verdict, judge};
 use self::identifier::Identifier;
@@ -225,7 +225,9 @@ fn running(r: &Resource, event: &ProgressEvent, memo: &Memo, cx: &Cx<'_>) -> Ste
 async fn after_failure(asked: &Asked<'_>, (code, message): (&str, &str), memo: Memo, cx: &Cx<'_>) -> StepResult {
     match judge(code, message, asked, memo.clone(), cx) {
         Verdict::Gone => Ok(Step::ALREADY_GONE),
-        Verdict::Again(memo, after) => Ok(memo.pending(after, format!("{code}: trying again"))),
+        Verdict::Again(memo, after) => {
+            Ok(memo.pending(after, format!("{code}: trying again")).after_error(text::cut(&text::display(code), 64)))
+        }
         Verdict::Final { error, gave_up: true } if memo.protection_on_at.is_some() => {
             Err(DeleteError { message: left_off(&error.message), ..error }.into())
         }

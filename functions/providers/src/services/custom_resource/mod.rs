@@ -145,7 +145,8 @@ async fn deliver(r: &Resource, cx: &Cx<'_>, handler: &Handler<'_>, memo: Memo, i
             }
             tracing::warn!(resource = %r.logical_id, code = %error.code, "the handler could not be asked yet");
             let memo = Memo { delivered: None, refused: Some(since), ..memo };
-            memo.pending(Duration::from_secs(5), "the handler cannot be asked yet")
+            let asked = memo.pending(Duration::from_secs(5), "the handler cannot be asked yet");
+            asked.map(|step| step.after_error(error.code))
         }
     }
 }
@@ -190,7 +191,8 @@ fn conclude(r: &Resource, cx: &Cx<'_>, memo: Memo, answer: Answer) -> StepResult
             if transient && delivery < DELIVERIES {
                 let memo = Memo { delivery, ..Memo::default() };
                 let wait = Duration::from_secs(10 * u64::from(delivery));
-                return memo.pending(wait, "the handler had not the rights yet: asking it again under a new request id");
+                let asked = memo.pending(wait, "the handler had not the rights yet: asking it again under a new request id");
+                return asked.map(|step| step.after_error(Code::HandlerFailed.name()));
             }
             Err(StepError::Skip { code: Code::HandlerFailed, reason: HANDLER_FAILED.into() })
         }
