@@ -93,7 +93,7 @@ def test_a_state_that_was_written_since_is_refused(hasty: App, small: Small, dry
     mark = hasty.bed.mark()
     found = hasty.tear_down(stack.name, expectedLastModified=1_786_786_212_122, dryRun=dry_run)
     assert error(found) == ("FAILED", "Refused"), found
-    assert message(found) == "the stack was deployed again after it was chosen: its state was written at 2026-08-15T09:30:12.123Z"
+    assert message(found) == "the stack was deployed again, or torn down in part, after it was chosen: its state was written at 2026-08-15T09:30:12.123Z"
     assert hasty.changes(mark) == [] and hasty.lock(stack.name) is None
 
 
@@ -107,7 +107,7 @@ def test_a_stack_that_is_deployed_while_a_run_waits_for_its_lock_stays(hasty: Ap
     hasty.bed.look("s3").delete_object(Bucket=STATE_BUCKET, Key=key(stack))
     found = hasty.bed.wait(execution)
     assert error(found) == ("FAILED", "Refused"), found
-    assert message(found).startswith("the stack was deployed again after it was chosen: its state was written at 2026-08-15T09:43:19")
+    assert message(found).startswith("the stack was deployed again, or torn down in part, after it was chosen: its state was written at 2026-08-15T09:43:19")
     assert stack.survivors() == list(stack.rows) and hasty.lock(stack.name) is None
     assert hasty.read(f"cdkd/{stack.name}/{REGION}/state.json") == state
     assert outcome(hasty.tear_down(stack.name, expectedLastModified=1_786_786_999_000)) == ("SUCCEEDED", "Deleted")

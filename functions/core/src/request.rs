@@ -62,7 +62,7 @@ pub struct Request {
     pub target: Option<Target>,
     /// What is allowed beyond a plain teardown.
     pub options: Options,
-    /// The state's `lastModified` that the request is about, in milliseconds; `None` for whatever is there.
+    /// The state's `lastModified` that the request is about, in milliseconds, 0 for none; `None` for whatever is there.
     pub expected_last_modified: Option<Millis>,
     /// The account that an event came from; `None` when the execution was not started by one.
     pub requested_by: Option<String>,

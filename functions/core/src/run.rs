@@ -67,7 +67,7 @@ pub struct Run {
     pub target: Option<Target>,
     /// Look, answer the plan, change nothing.
     pub dry_run: bool,
-    /// The `lastModified` of the state that the stack was chosen by, in milliseconds; `None` for any.
+    /// The `lastModified` of the state that the stack was chosen by, in milliseconds, 0 for one that has none; `None` for any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_last_modified: Option<Millis>,
     /// What the request allows.
@@ -84,7 +84,7 @@ impl Run {
     /// Refuses a stack whose state is not the one that it was chosen by. True only until this run has written the state.
     pub fn refuse_fresh(&self, last_modified: Option<Millis>) -> Result<(), Refusal> {
         match self.expected_last_modified {
-            Some(then) if Some(then) != last_modified => Err(deployed_again(last_modified)),
+            Some(then) if then != last_modified.unwrap_or(0) => Err(deployed_again(last_modified)),
             _ => Ok(()),
         }
     }
@@ -94,7 +94,7 @@ impl Run {
 /// due date, contents) is not true any more.
 pub fn deployed_again(last_modified: Option<Millis>) -> Refusal {
     let at = last_modified.map_or_else(String::new, |at| format!(": its state was written at {}", text::iso(at)));
-    Refusal::new(Ending::Refused, format!("the stack was deployed again after it was chosen{at}"))
+    Refusal::new(Ending::Refused, format!("the stack was deployed again, or torn down in part, after it was chosen{at}"))
 }
 
 /// What outputs and Causes say of a run: its id, stack, region and account. A request that led to no run has a null id.
@@ -178,8 +178,10 @@ mod tests {
             assert_eq!(chosen.refuse_fresh(now), Err(deployed_again(now)));
             assert_eq!(any.refuse_fresh(now), Ok(()));
         }
+        let undated = run(Some(0));
+        assert_eq!((undated.refuse_fresh(None), undated.refuse_fresh(Some(1))), (Ok(()), Err(deployed_again(Some(1)))));
         let refusal = deployed_again(Some(1_786_786_212_124));
-        let said = "the stack was deployed again after it was chosen: its state was written at 2026-08-15T09:30:12.124Z";
+        let said = "the stack was deployed again, or torn down in part, after it was chosen: its state was written at 2026-08-15T09:30:12.124Z";
         assert_eq!((refusal.ending, refusal.message.as_str()), (Ending::Refused, said));
     }
 

@@ -6,6 +6,7 @@ use ebb_store::lambda::Failure;
 use ebb_store::runs::{Learnt, NOT_LEARNT, NoRun, learn};
 
 use crate::Deps;
+use crate::patiently::patiently;
 use crate::survey::survey;
 
 /// The run, or a refusal as the error and cause that the machine fails with.
@@ -42,7 +43,8 @@ async fn judge(learnt: &Learnt, deps: &Deps) -> Result<(), Refusal> {
     // What the role's ARN said, STS has confirmed.
     deps.rails.admits_requester(learnt.request.requested_by.as_deref(), &run.account)?;
     let bucket = deps.world.accounts.bucket(run).await?;
-    match survey(&*bucket, run, &deps.rails, learnt.request.region.is_some()).await? {
+    let survey = || survey(&*bucket, run, &deps.rails, learnt.request.region.is_some());
+    match patiently(&*deps.world.clock, survey).await? {
         Some(_) => Ok(()),
         None => {
             let message = format!(

@@ -4,6 +4,7 @@
 //! DescribeExecution.
 
 mod check;
+mod patiently;
 mod plan;
 mod survey;
 mod sweep;

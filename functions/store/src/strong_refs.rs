@@ -1,11 +1,12 @@
 //! Who imports from a stack. A producer is never deleted under its consumers, and only their state files tell: the
 //! exports index is a view. Stacks of a schema before 4 record no imports and cannot be seen.
 
-use ebb_core::{Refusal, StackKey, importers, text};
+use ebb_core::state::Members;
+use ebb_core::{Ending, Refusal, StackKey, importers, text};
 use serde_json::Value;
 
 use crate::at_once::at_once;
-use crate::bucket::{Bucket, BucketError};
+use crate::bucket::Bucket;
 use crate::stacks::{ListedStack, list_stacks};
 
 /// One import of an export of the stack. Texts are display-safe.
@@ -36,19 +37,24 @@ pub async fn find_consumers(bucket: &dyn Bucket, key: &StackKey) -> Result<Consu
         let message = format!("whether others import from {stack} could not be read: {error}");
         Refusal::new(error.refusal().ending, message)
     })?;
-    let scans = listed.into_iter().filter(|listed| !is_self(listed, key)).map(|listed| async move {
-        // Gone since it was listed: it imports nothing any more.
-        let Some(object) = bucket.get(&listed.key).await? else { return Ok((listed, Ok(Vec::new()))) };
-        let found = imports(&object.body, &listed, key);
-        Ok::<_, BucketError>((listed, found))
+    let others = listed.into_iter().filter(|listed| !(listed.stack == key.stack && listed.region.as_ref() == Some(&key.region)));
+    let scans = others.map(|listed| async move {
+        let found = match bucket.get(&listed.key).await {
+            // Gone since it was listed: it imports nothing any more.
+            Ok(None) => Ok(Vec::new()),
+            // One of the old layout that names no region is the stack's own.
+            Ok(Some(_)) if listed.stack == key.stack && listed.region.is_none() => Ok(Vec::new()),
+            Ok(Some(object)) => imports(&object.body, &listed, key),
+            Err(error) => Err(Silence::NotKnown(error.refusal())),
+        };
+        (listed, found)
     });
     let mut found = Consumers::default();
-    for scan in at_once(scans).await {
-        let (listed, scan) =
-            scan.map_err(|error| importers::not_known(&format!("others import from {stack}"), &error.refusal()))?;
+    for (listed, scan) in at_once(scans).await {
         match scan {
             Ok(consumers) => found.consumers.extend(consumers),
-            Err(why) => {
+            Err(Silence::NotKnown(why)) => return Err(importers::not_known(&format!("others import from {stack}"), &why)),
+            Err(Silence::PassedOver(why)) => {
                 let warning = format!("{} could not be read, so whether it imports is not known: {why}", listed.key);
                 found.warnings.push(text::display(&warning));
             }
@@ -59,23 +65,29 @@ pub async fn find_consumers(bucket: &dyn Bucket, key: &StackKey) -> Result<Consu
     Ok(found)
 }
 
-/// The stack's own state, of the old layout too when it belongs to the region.
-fn is_self(listed: &ListedStack, key: &StackKey) -> bool {
-    listed.stack == key.stack && listed.region.as_ref().is_none_or(|region| *region == key.region)
+/// Why a state does not say what it imports.
+enum Silence {
+    /// It is none that anybody could read: cdkd passes it over.
+    PassedOver(&'static str),
+    /// It was not given out, or somebody else may be able to read it.
+    NotKnown(Refusal),
 }
 
-/// What a listed state imports, or why it does not say so.
-fn imports(state: &[u8], listed: &ListedStack, from: &StackKey) -> Result<Vec<Consumer>, &'static str> {
-    let state: Value = serde_json::from_slice(state).map_err(|_| "it is not JSON")?;
-    let state = state.as_object().ok_or("it is not an object")?;
+/// What a listed state imports. Read as `JSON.parse` reads what `TextDecoder` makes of it: the rest of a state may hold what
+/// Rust takes for no text.
+fn imports(state: &[u8], listed: &ListedStack, from: &StackKey) -> Result<Vec<Consumer>, Silence> {
+    let state = String::from_utf8_lossy(state);
+    let state = Members::parse(state.trim_start_matches('\u{feff}')).map_err(|_| Silence::PassedOver("it is no JSON object"))?;
     // Absent before schema 4 and after a partial teardown.
-    let Some(imports) = state.get("imports").and_then(Value::as_array) else {
-        return Ok(Vec::new());
-    };
+    let Some(imports) = state.get("imports") else { return Ok(Vec::new()) };
+    let imports: Value = serde_json::from_str(imports.get()).map_err(|_| {
+        Silence::NotKnown(Refusal::new(Ending::MalformedState, format!("{} holds `imports` that are not understood", listed.key)))
+    })?;
+    let Some(imports) = imports.as_array() else { return Ok(Vec::new()) };
     let member = |import: &Value, name: &str| import.get(name).and_then(Value::as_str).map(str::to_owned);
     let mut consumers = Vec::new();
     for import in imports.iter().filter(|import| member(import, "sourceStack").as_deref() == Some(&from.stack)) {
-        let region = member(import, "sourceRegion").ok_or("an import from this stack names no region")?;
+        let region = member(import, "sourceRegion").ok_or(Silence::PassedOver("an import from this stack names no region"))?;
         if same_region(&region, &from.region) {
             consumers.push(Consumer {
                 stack: text::display(&listed.stack),
@@ -95,8 +107,6 @@ fn same_region(a: &str, b: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
-
-    use ebb_core::Ending;
 
     use super::*;
     use crate::replay::{Answer, Replay, answer};
@@ -182,6 +192,52 @@ mod tests {
         }
     }
 
+    // JavaScript reads what Rust does not take for text: half a surrogate pair, a byte order mark, any depth, bytes that are no
+    // UTF-8. Whoever holds such a value imports all the same.
+    #[tokio::test(start_paused = true)]
+    async fn what_cdkd_can_read_counts_as_cdkd_reads_it() {
+        let state = |note: &[u8]| {
+            let mut body =
+                br#"{"version": 9, "imports": [{"sourceStack": "Network", "sourceRegion": "us-east-1", "exportName": "VpcId"}],
+                "resources": {"Row": {"properties": {"Note": "#
+                    .to_vec();
+            body.extend_from_slice(note);
+            body.extend_from_slice(b"}}}}");
+            body
+        };
+        let deep = [b"[".repeat(300), b"]".repeat(300)].concat();
+        for body in [state(br#""\ud800""#), state(b"\"\xff\""), state(&deep), [b"\xef\xbb\xbf".as_slice(), &state(b"1")].concat()]
+        {
+            let bucket = MemoryBucket::plain("b", Arc::new(VirtualClock::starting_at(0)));
+            bucket.raw_put("cdkd/Web/us-east-1/state.json", body);
+            let found = find_consumers(&bucket, &key()).await.unwrap();
+            assert_eq!((names(&found), found.warnings.len()), (vec![("Web", "us-east-1", "VpcId")], 0));
+        }
+        let bucket = MemoryBucket::plain("b", Arc::new(VirtualClock::starting_at(0)));
+        bucket.raw_put("cdkd/Web/us-east-1/state.json", r#"{"imports": [{"sourceStack": "\ud800"}]}"#);
+        let refusal = find_consumers(&bucket, &key()).await.unwrap_err();
+        assert_eq!(refusal.ending, Ending::MalformedState);
+        assert!(refusal.message.contains("(repair it): cdkd/Web/us-east-1/state.json holds `imports`"), "{refusal}");
+    }
+
+    // A record of the old layout is the stack's own only when it could be read and names no other region.
+    #[tokio::test(start_paused = true)]
+    async fn an_old_record_of_the_same_name_that_is_denied_may_be_another_regions() {
+        const DENIED: &str = "<Error><Code>AccessDenied</Code></Error>";
+        const PAGE: &str = "<ListBucketResult><Contents><Key>cdkd/Network/state.json</Key></Contents></ListBucketResult>";
+        let answers = vec![answer(200, PAGE), answer(403, DENIED), answer(403, DENIED)];
+        let bucket = S3Bucket::new(&Replay::new(answers).config(), "b", "123456789012");
+        assert_eq!(find_consumers(&bucket, &key()).await.unwrap_err().ending, Ending::AccessDenied);
+        assert_eq!(
+            scan(&[(
+                "cdkd/Network/state.json",
+                r#"{"imports": [{"sourceStack": "Network", "sourceRegion": "us-east-1"}]}"#.into()
+            )])
+            .await,
+            Consumers::default()
+        );
+    }
+
     // What the bucket does not give out must never read as "nobody imports", be it the listing or one state.
     #[tokio::test(start_paused = true)]
     async fn a_denied_listing_and_a_denied_or_busy_state_refuse() {
@@ -201,7 +257,10 @@ mod tests {
         assert!(denied.message.starts_with(said), "{denied}");
         let busy = refused([answer(200, PAGE)].into_iter().chain((0..3).map(|_| answer(503, BUSY))).collect()).await;
         assert_eq!(busy.ending, Ending::Error);
-        assert!(busy.message.contains("(try again): GetObject of cdkd/A/us-east-1/state.json: "), "{busy}");
+        assert!(
+            busy.message.contains("(try again, or mend what is said of it): GetObject of cdkd/A/us-east-1/state.json: "),
+            "{busy}"
+        );
         // Gone since it was listed.
         let gone = answer(404, "<Error><Code>NoSuchKey</Code></Error>");
         let found = find_consumers(&s3(vec![answer(200, PAGE), gone]), &key()).await.unwrap();

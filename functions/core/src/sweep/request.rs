@@ -255,8 +255,8 @@ pub(super) fn teardown(sweep: &super::Sweep, place: usize, row: &Row) -> Value {
     } else {
         request["confirm"] = row.stack.as_str().into();
     }
-    if let Some(written) = row.written.get(&row.stack).copied().flatten() {
-        request["expectedLastModified"] = written.into();
+    if let Some(written) = row.written.get(&row.stack) {
+        request["expectedLastModified"] = written.unwrap_or(0).into();
     }
     if let Some(place) = sweep.places.get(place) {
         request["prefix"] = place.prefix.as_str().into();

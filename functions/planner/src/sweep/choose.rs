@@ -11,8 +11,9 @@ use ebb_store::lambda::Failure;
 use ebb_store::record_file::{RecordWriteError, claim};
 use ebb_store::{Bucket, ListedStack, at_once, list_stacks};
 
-use super::{patiently, place_of, read, run_of};
+use super::{place_of, read, run_of};
 use crate::Deps;
+use crate::patiently::patiently;
 use crate::survey::tree;
 
 /// How many were chosen. A place that cannot be read is an answer; a bucket that does not answer is tried again.

@@ -10,12 +10,10 @@ pub(crate) use choose::choose;
 pub(crate) use sum_up::sum_up;
 pub(crate) use wave::wave;
 
-use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
 
 use ebb_core::sweep::{Found, Place, RECORD_VERSION, Sweep};
-use ebb_core::{Clock, Ending, Refusal, Run};
+use ebb_core::{Ending, Refusal, Run};
 use ebb_store::Bucket;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -53,23 +51,6 @@ async fn bucket_of(deps: &Deps, sweep: &Sweep, place: usize) -> Result<Arc<dyn B
     let found = of.found.as_ref();
     let found = found.ok_or_else(|| Refusal::new(Ending::Error, format!("the bucket of place {place} was not found yet")))?;
     deps.world.accounts.bucket(&run_of(sweep, of, found, "", "")).await
-}
-
-/// How often a state is asked for before its stack is left for another sweep.
-const TRIES: u32 = 4;
-
-/// An answer, unless the bucket gives none however often it is asked.
-async fn patiently<T, F: Future<Output = Result<T, Refusal>>>(clock: &dyn Clock, ask: impl Fn() -> F) -> Result<T, Refusal> {
-    let mut tried = 1;
-    loop {
-        match ask().await {
-            Err(refusal) if refusal.ending == Ending::Error && tried < TRIES => {
-                clock.sleep(Duration::from_millis(250 << tried)).await;
-                tried += 1;
-            }
-            answer => return answer,
-        }
-    }
 }
 
 /// One of the sweep's own objects with its ETag; `None` when it is not there.

@@ -10,8 +10,9 @@ use ebb_core::{Ending, Refusal};
 use ebb_store::lambda::Failure;
 use ebb_store::{Put, When, at_once};
 
-use super::{bucket_of, patiently, read};
+use super::{bucket_of, read};
 use crate::Deps;
+use crate::patiently::patiently;
 
 /// Sums up all places. A place whose objects cannot be read is told as one.
 pub(crate) async fn sum_up(request: &SumUpRequest, deps: &Deps) -> Result<FinishAnswer, Failure> {

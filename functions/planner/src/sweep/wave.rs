@@ -10,8 +10,9 @@ use ebb_store::lambda::Failure;
 use ebb_store::record_file::{RecordWriteError, claim};
 use ebb_store::{Bucket, at_once, state_file};
 
-use super::{bucket_of, patiently, place_of, read};
+use super::{bucket_of, place_of, read};
 use crate::Deps;
+use crate::patiently::patiently;
 use crate::survey::is_about_the_record;
 
 /// Answers a group of the sweep machine.

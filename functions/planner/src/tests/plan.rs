@@ -294,7 +294,7 @@ async fn an_importer_that_cannot_be_understood_is_a_warning_of_the_run() {
     bed.put_lock(&run.key(), &run, None);
     assert_eq!(Drive::of(&bed, run.clone()).plan().await.next, PlanNext::Wave);
     let warnings = bed.record(&run).warnings;
-    let said = "cdkd/Billing/us-east-1/state.json could not be read, so whether it imports is not known: it is not JSON";
+    let said = "cdkd/Billing/us-east-1/state.json could not be read, so whether it imports is not known: it is no JSON object";
     assert_eq!((warnings.len(), warnings[0].as_str()), (2, said), "{warnings:?}");
 }
 

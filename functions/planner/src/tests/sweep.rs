@@ -299,7 +299,8 @@ async fn told(bed: &Bed, sweep: &Sweep, selected: &[Selected]) -> Vec<(String, S
     rows.map(|row| (text(row, "stack"), text(row, "result"), text(row, "message"))).collect()
 }
 
-const AGAIN: &str = "the stack was deployed again after it was chosen: its state was written at 2025-12-06T05:46:40.000Z";
+const AGAIN: &str =
+    "the stack was deployed again, or torn down in part, after it was chosen: its state was written at 2025-12-06T05:46:40.000Z";
 
 #[tokio::test(start_paused = true)]
 async fn a_stack_that_was_deployed_again_while_it_waited_for_its_readers_is_not_torn_down() {

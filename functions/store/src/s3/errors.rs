@@ -50,6 +50,8 @@ fn kind_of(status: u16, code: &str) -> BucketErrorKind {
         (412, _) | (_, "PreconditionFailed") => BucketErrorKind::Precondition,
         (409, "ConditionalRequestConflict" | "OperationAborted") => BucketErrorKind::Conflict,
         (403, _) | (_, "AccessDenied") => BucketErrorKind::Denied,
+        // The key that an object is encrypted with is disabled, gone or pending deletion.
+        (400, code) if code.starts_with("KMS.") => BucketErrorKind::Denied,
         (501, _) => BucketErrorKind::NotImplemented,
         (429 | 500 | 503, _) | (_, "SlowDown" | "RequestTimeout") => BucketErrorKind::Unavailable,
         // A gateway that gave up waiting does not know what the store behind it did.
@@ -75,6 +77,7 @@ mod tests {
             (409, "BucketNotEmpty", Other),
             (403, "AccessDenied", Denied),
             (403, "", Denied),
+            (400, "KMS.DisabledException", Denied),
             (501, "NotImplemented", NotImplemented),
             (503, "SlowDown", Unavailable),
             (500, "InternalError", Unavailable),

@@ -99,7 +99,7 @@ async fn a_delete_is_looked_at_again_in_the_same_step() {
     assert_eq!((result.outcome, result.ms), (Outcome::Deleted, 1_000), "looked at before its time");
     assert_eq!(bench.provider.seen.lock().unwrap()[1].1, Some(json!({ "token": "t" })));
 
-    for (patience, asked, ms) in [(0, 1, 0), (1_000, 2, 1_000), (3_999, 4, 3_000), (25_000, 26, 25_000), (60_000, 31, 30_000)] {
+    for (patience, asked, ms) in [(0, 1, 0), (1_000, 2, 1_000), (3_999, 5, 3_999), (25_000, 26, 25_000), (60_000, 31, 30_000)] {
         let mut bench = self::bench();
         bench.request.item.patience_ms = patience;
         for _ in 0..asked {
@@ -146,11 +146,39 @@ async fn an_error_is_not_hastened() {
     let memo = json!({ "error": { "code": "DependencyViolation", "since": T } });
     bench.request.item.memo = Some(memo.clone());
     for _ in 0..3 {
-        bench.answers(Ok(Step::pending_with(Duration::from_secs(10), "DependencyViolation: in use", memo.clone())));
+        let answer = Step::pending_with(Duration::from_secs(10), "DependencyViolation: in use", memo.clone());
+        bench.answers(Ok(answer.after_error("DependencyViolation")));
     }
     let result = bench.step().await;
     assert_eq!((result.outcome, result.ms, bench.asked()), (Outcome::Pending, 20_000, 3));
     assert_eq!((result.code.as_deref(), result.look_again_ms), (Some("DependencyViolation"), Some(10_000)));
+}
+
+/// A back-off longer than the patience ends the step: nobody is asked before its time.
+#[tokio::test(start_paused = true)]
+async fn a_back_off_is_not_cut() {
+    let mut bench = bench();
+    bench.request.item.patience_ms = 8_000;
+    let answer = Step::pending_with(Duration::from_secs(10), "asking it again", json!({ "delivery": 1 }));
+    bench.answers(Ok(answer.after_error("HandlerFailed")));
+    let result = bench.step().await;
+    assert_eq!((result.outcome, result.ms, bench.asked()), (Outcome::Pending, 0, 1));
+    assert_eq!((result.code.as_deref(), result.look_again_ms), (Some("HandlerFailed"), Some(10_000)));
+}
+
+/// Calls take time: a short patience is not over before it has begun.
+#[tokio::test(start_paused = true)]
+async fn the_last_look_comes_when_the_patience_ends() {
+    for (patience, asked, ms) in [(500, 2, 700), (1_000, 2, 1_200), (350, 1, 200)] {
+        let mut bench = bench();
+        bench.request.item.patience_ms = patience;
+        bench.provider.takes_ms.store(200, std::sync::atomic::Ordering::SeqCst);
+        for _ in 0..asked {
+            bench.answers(Ok(Step::pending(Duration::from_secs(10), "deleting")));
+        }
+        let result = bench.step().await;
+        assert_eq!((result.outcome, result.ms, bench.asked()), (Outcome::Pending, ms, asked), "{patience}");
+    }
 }
 
 /// What a step wants remembered before it goes on is written down first: the invocation may be killed.

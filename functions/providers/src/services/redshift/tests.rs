@@ -187,6 +187,7 @@ async fn a_snapshot_that_is_not_found_is_never_gone() {
         let script = Script::new().query_error(&["DescribeClusterSnapshots"], "ClusterSnapshotNotFound", "not found");
         pending(bench.next(script).await);
     }
+    bench.pass(5);
     assert_eq!(bench.next(by_name(None)).await.map_err(|e| e.code), Err(Code::FinalSnapshotFailed.name()));
 }
 

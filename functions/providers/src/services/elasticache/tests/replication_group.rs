@@ -239,6 +239,7 @@ async fn a_snapshot_that_is_not_found_is_never_gone() {
     found.memo.clone_from(&bench.memo);
     pending(found.next(by_name(NAME, Some("creating"))).await);
     pending(found.next(by_name(NAME, None)).await);
+    bench.pass(5);
     assert_eq!(bench.next(by_name(NAME, None)).await.map_err(|e| e.code), Err(Code::FinalSnapshotFailed.name()));
 }
 
