@@ -42,6 +42,17 @@ fn a_slow_delete_holds_back_only_what_it_needs() {
     assert_eq!(bench.status("Base"), Status::Waiting);
 }
 
+// What has to be left alone for a while is not watched, however little else there is to do.
+#[test]
+fn a_back_off_is_not_watched() {
+    let mut bench = Bench::new(json!([["Nat", NAT]]));
+    bench.plan(&[]);
+    let mut result = bench.result("Nat", Outcome::Pending).because("ServiceInternalError", "trying again");
+    result.look_again_ms = Some(20_000);
+    assert_eq!(bench.plan(&[result]), PlanNext::Wait);
+    assert!((18..=22).contains(&bench.seconds()), "{}", bench.seconds());
+}
+
 // Who is next at a quota of one in thirty seconds begins when it may, not when a step that watches something else is over.
 #[test]
 fn nothing_is_watched_past_the_turn_of_what_waits_for_it() {

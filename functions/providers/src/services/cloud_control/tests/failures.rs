@@ -18,7 +18,8 @@ async fn waits(code: &str, message: &str) -> (Vec<u64>, DeleteError) {
     let mut waits = Vec::new();
     loop {
         match round(&mut bench, code, message).await {
-            Ok(Step::Pending { look_again, .. }) => {
+            Ok(Step::Pending { look_again, error, .. }) => {
+                assert_eq!(error.as_deref(), Some(code), "left alone for that long");
                 waits.push(look_again.as_secs());
                 bench.pass(look_again.as_secs());
             }

@@ -104,7 +104,9 @@ async fn missing_rights_are_asked_again_twice() {
     let mut bodies = Vec::new();
     for wait in [10, 20] {
         let script = returns(failed);
-        assert_eq!(pending(custom.step(&script).await).as_secs(), wait);
+        let answer = custom.step(&script).await;
+        assert!(matches!(&answer, Ok(Step::Pending { error: Some(code), .. }) if code == "HandlerFailed"), "not sooner");
+        assert_eq!(pending(answer).as_secs(), wait);
         bodies.extend(script.seen().pop());
     }
     let script = returns(failed);
