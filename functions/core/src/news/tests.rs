@@ -212,14 +212,15 @@ fn what_a_message_leaves_out_of_a_long_sweep_is_counted() {
 #[test]
 fn a_look_and_a_refused_sweep_are_told_in_their_own_words() {
     let look = json!({"result": "DryRun", "dryRun": true, "message": "of 3 stacks: 1 would go, 2 would not; nothing was changed",
-        "todo": "start again with `confirm` to delete", "counts": {"looked": 2, "failed": 1}, "guarded": 1, "places": [],
+        "todo": "start again with `confirm` to delete", "counts": {"looked": 3, "failed": 1}, "guarded": 1, "partly": 1, "places": [],
         "stacks": [
             {"stack": "A", "region": "r", "result": "Refused", "message": "denied", "report": "s3://b/a.html"},
             {"stack": "G", "region": "r", "result": "DryRun", "message": "1 guarded", "plan": {"guarded": 1}},
-            {"stack": "B", "region": "r", "result": "DryRun", "plan": {"guarded": 0}}]});
+            {"stack": "L", "region": "r", "result": "DryRun", "message": "1 left", "plan": {"guarded": 0, "left": 1}},
+            {"stack": "B", "region": "r", "result": "DryRun", "plan": {"guarded": 0, "left": 0}}]});
     let text = of_sweep(&look).text;
     assert!(text.contains("\nof 3 stacks: 1 would go, 2 would not; nothing was changed\nWhat to do: start again"), "{text}");
-    let stay = "\nWould stay:\n  A in r: Refused - denied (report: s3://b/a.html)\n  G in r: DryRun - 1 guarded\n";
+    let stay = "\nWould stay:\n  A in r: Refused - denied (report: s3://b/a.html)\n  G in r: DryRun - 1 guarded\n  L in r: DryRun - 1 left\n";
     assert!(text.contains(&format!("{stay}Would go:\n  B in r: DryRun\n")), "{text}");
     let refused = json!({"result": "Refused", "message": "MaxStacks: 9 stacks", "todo": "t", "selections": ["s3://b/s"], "more": {"selections": 80}});
     let text = of_sweep(&refused).text;
