@@ -118,8 +118,8 @@ impl ResourceRecord {
 
 /// What would refuse is named all at once: the run refuses before anything is lost, or leaves those and what they need.
 fn guard(board: &mut Board<'_>) {
-    let text = |text: &Option<String>| text.clone().unwrap_or_default();
-    let said = |looked: &Looked| format!("{}: {}", text(&looked.code), text(&looked.reason));
+    let or_nothing = |text: &Option<String>| text.clone().unwrap_or_default();
+    let said = |looked: &Looked| format!("{}: {}", or_nothing(&looked.code), or_nothing(&looked.reason));
     let guarded: Vec<(usize, String)> =
         board.graph.by_id().iter().filter_map(|&n| Some((n, said(board.row(n)?.guard()?)))).collect();
     if guarded.is_empty() {
