@@ -69,8 +69,7 @@ const TABLE: &[Row] = &[
 ];
 
 /// What a person does after a look that found what would make the real run refuse.
-pub const TODO_GUARDED: &str =
-    "mend what is named as guarded, or say removeProtection, deleteData or skipGuarded; then start again with `confirm`";
+pub const TODO_GUARDED: &str = "mend what is named as guarded, or say removeProtection, deleteData, skipFinalSnapshot or skipGuarded; then start again with `confirm`";
 
 impl Ending {
     /// Every ending, in the table's order.

@@ -57,7 +57,7 @@ pub fn news(finished: &Finished, app: &str) -> Option<News> {
     let arn = ExecutionArn::parse(&finished.execution)?;
     let is_sweep = arn.machine == format!("{app}-sweep");
     let input: Value = serde_json::from_str(&finished.input).unwrap_or_default();
-    let told = told(finished, is_sweep);
+    let told = told(finished, is_sweep, &input);
     let ending = told["result"].as_str().and_then(Ending::from_name).unwrap_or(Ending::Error);
     let mut message = told["message"].as_str().map_or_else(|| ending.meaning().to_owned(), text::display);
     if let Ok(crash) = Crash::deserialize(&told["crash"]) {
@@ -104,15 +104,15 @@ fn subject(about: &str, ending: Ending) -> String {
 }
 
 /// The output, or the Cause when it is one of ours, or what the status says.
-fn told(finished: &Finished, is_sweep: bool) -> Value {
+fn told(finished: &Finished, is_sweep: bool, input: &Value) -> Value {
     let read = |text: &Option<String>| {
         text.as_deref().and_then(|text| serde_json::from_str::<Value>(text).ok()).filter(Value::is_object)
     };
     match finished.status.as_str() {
         "SUCCEEDED" => read(&finished.output).unwrap_or_default(),
         // A stopped execution has whatever Cause the one who stopped it wrote.
-        "ABORTED" => interrupted(finished, is_sweep, "was stopped"),
-        "TIMED_OUT" => interrupted(finished, is_sweep, "took longer than its state machine allows"),
+        "ABORTED" => interrupted(finished, is_sweep, input, "was stopped"),
+        "TIMED_OUT" => interrupted(finished, is_sweep, input, "took longer than its state machine allows"),
         _ => read(&finished.cause).filter(|cause| cause["result"].is_string()).unwrap_or_else(|| {
             let error = finished.error.as_deref().unwrap_or("no error name");
             let message = format!("the execution failed with {}", text::display(error));
@@ -125,20 +125,29 @@ fn told(finished: &Finished, is_sweep: bool) -> Value {
 }
 
 /// Nobody words the end of an execution that was stopped, so what it was is derived as Check does it.
-fn interrupted(finished: &Finished, is_sweep: bool, how: &str) -> Value {
+fn interrupted(finished: &Finished, is_sweep: bool, input: &Value, how: &str) -> Value {
     let id = run_id(&finished.execution, finished.started_at);
     let result = Ending::Interrupted.name();
+    let whose = if is_sweep { "sweepId" } else { "runId" };
     match is_sweep {
+        _ if request(input)["dryRun"] == true => {
+            json!({"result": result, whose: id, "message": format!("the look {how}; nothing was changed")})
+        }
         true => json!({
-            "result": result, "sweepId": id,
+            "result": result, whose: id,
             "message": format!("the sweep {how}: it begins no further stack; each teardown that it had begun is told by itself"),
             "todo": SWEEP_AGAIN,
         }),
         false => json!({
-            "result": result, "runId": id,
-            "message": format!("the execution {how}; what it had not begun is kept, its keeper settles it and frees the lock within minutes"),
+            "result": result, whose: id,
+            "message": format!("the execution {how}; what it had not begun is kept: if it had the lock, its keeper settles it and frees the lock within minutes"),
         }),
     }
+}
+
+/// The request as it was written, or as it came with the account that asked.
+fn request(input: &Value) -> &Value {
+    input.get("request").unwrap_or(input)
 }
 
 /// What the run knew of itself; of one that was refused before it knew, and of one that was stopped, what its input says.
@@ -146,7 +155,7 @@ fn subject_of_teardown(input: &Value, told: &Value, home: &str, detail: &mut Val
     if let Some(account) = input["requestedBy"].as_str().filter(|account| is_account(account)) {
         detail["requestedBy"] = account.into();
     }
-    let request = input.get("request").unwrap_or(input);
+    let request = request(input);
     let known = |name: &str, is: fn(&str) -> bool| {
         [&told[name], &request[name]].into_iter().filter_map(Value::as_str).find(|value| is(value))
     };

@@ -174,17 +174,23 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// How many are left, not on purpose.
+    pub fn left(&self) -> usize {
+        self.skipped + self.failed + self.blocked
+    }
+
     /// Whether nothing is left to mend.
     pub fn is_clean(&self) -> bool {
-        self.skipped == 0 && self.failed == 0 && self.blocked == 0
+        self.left() == 0
     }
 }
 
 impl RunRecord {
-    /// What came of the resources; those that were not settled count as blocked.
+    /// What came of the resources; those that were not settled count as blocked. A dry run settles only what it knows to
+    /// stay: the others would go.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
-        for resource in self.resources.values() {
+        for resource in self.resources.values().filter(|r| r.status.is_settled() || !self.run.dry_run) {
             match resource.status.outcome() {
                 Outcome::Deleted => counts.deleted += 1,
                 Outcome::Retained => counts.retained += 1,

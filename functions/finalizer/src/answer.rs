@@ -22,11 +22,7 @@ pub(crate) fn of_record(record: &RunRecord, written: &Written, forecast: Option<
         Some(ended) => (ended.result, ended.message.as_deref()),
         None => (Ending::Error, None),
     };
-    let mut counts = record.counts();
-    if record.run.dry_run {
-        counts.blocked = 0;
-    }
-    let mut output = output(&record.run, ending, counts, written, message.unwrap_or(ending.meaning()));
+    let mut output = output(&record.run, ending, record.counts(), written, message.unwrap_or(ending.meaning()));
     warn(&mut output, &record.warnings);
     if ending == Ending::DryRun {
         output["plan"] = plan(record, forecast);
@@ -78,10 +74,13 @@ fn fail(ending: Ending, output: Value) -> FinishAnswer {
 fn plan(record: &RunRecord, forecast: Option<&Forecast>) -> Value {
     let rows = |status: Status| record.resources.iter().filter(move |(_, r)| r.status == status);
     let guarded = record.resources.iter().filter_map(|(id, r)| {
-        let looked = r.looked.as_ref().filter(|looked| looked.code.is_some())?;
+        let looked = r.guard()?;
         Some(json!({"id": text::display(id), "code": looked.code, "reason": looked.reason.as_deref().map(|r| text::cut(r, 200))}))
     });
-    let left = rows(Status::Failed).chain(rows(Status::Skipped)).map(|(id, r)| json!({"id": text::display(id), "code": r.code}));
+    let left = [Status::Failed, Status::Skipped, Status::Blocked]
+        .into_iter()
+        .flat_map(rows)
+        .map(|(id, r)| json!({"id": text::display(id), "code": r.code}));
     let mut lists: [(&str, Vec<Value>, usize); 4] = [
         ("guarded", guarded.collect(), 0),
         ("left", left.collect(), 0),
@@ -116,10 +115,18 @@ fn plan(record: &RunRecord, forecast: Option<&Forecast>) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use ebb_core::payload::PlanNext;
+    use ebb_core::plan::{self, Weights};
     use ebb_core::record::{Ended, Looked};
+    use ebb_core::state::Layout;
+    use ebb_core::{Graph, Item, Node, Outcome, StateDoc, StepResult};
 
     use super::*;
+    use crate::report::Report;
     use crate::testing::{T, record, resource};
+    use crate::verdict::verdict;
 
     fn ended(mut record: RunRecord, result: Ending, message: Option<&str>) -> RunRecord {
         record.ended = Some(Ended { result, at: T, message: message.map(str::to_owned) });
@@ -202,5 +209,73 @@ mod tests {
         assert!(shown > 5);
         assert_eq!(plan["more"]["guarded"], json!(1000 - shown));
         assert_eq!(answer.output["counts"]["blocked"], 0);
+    }
+
+    /// How a run of `rows`, every look of it clear and every delete done, ends.
+    fn planned(rows: &Value, dry_run: bool) -> (RunRecord, FinishAnswer) {
+        let body = json!({"version": 9, "stackName": "S", "region": "us-west-2", "resources": rows}).to_string();
+        let doc = StateDoc::parse(body.as_bytes(), Layout::Regional).unwrap();
+        let graph = Graph::build(Node::all([("S", &doc)])).unwrap();
+        let weights = Weights::of(&graph);
+        let run = Run { dry_run, ..record().run };
+        let mut record = plan::begin(run, &graph, BTreeMap::from([("S".into(), "d".into())]), Vec::new(), T);
+        let moment = plan::Moment { now: T, drive: 1, paused: false };
+        record = plan::advance(record, &graph, &weights, &[], moment);
+        while record.answer.next == PlanNext::Wave {
+            let done =
+                |item: Item| StepResult::new(&item.id, item.step, if item.look { Outcome::Pending } else { Outcome::Deleted });
+            let results: Vec<StepResult> = plan::items(&record, &graph, &weights).into_iter().map(done).collect();
+            record = plan::advance(record, &graph, &weights, &results, moment);
+        }
+        assert_eq!(record.answer.next, PlanNext::Finish);
+        let (result, message) = verdict(&record, None, None);
+        record.ended = Some(Ended { result, at: T, message });
+        let answer = of_record(&record, &written(), None);
+        (record, answer)
+    }
+
+    fn row(resource_type: &str, policy: &str, needs: &[&str], properties: Value) -> Value {
+        json!({"resourceType": resource_type, "physicalId": "x", "properties": properties, "dependencies": needs, "deletionPolicy": policy})
+    }
+
+    /// What is left without a delete asks no guard: the real run deletes the rest, so its look does not say that it refuses.
+    #[test]
+    fn a_dry_run_does_not_say_that_a_guard_of_what_is_blocked_refuses() {
+        let rows = json!({
+            "Hook": row("Custom::Hook", "Delete", &["Q"], json!({"ServiceToken": "arn:aws:lambda:us-west-2:123456789012:function:h", "Password": "***"})),
+            "Q": row("AWS::SQS::Queue", "Snapshot", &[], json!({})),
+            "Other": row("AWS::SQS::Queue", "Delete", &[], json!({})),
+        });
+        let (record, look) = planned(&rows, true);
+        assert!(record.resources["S/Q"].looked.is_some(), "the row itself speaks against its delete");
+        let left = json!([{"id": "S/Hook", "code": "MaskedAddress"}, {"id": "S/Q", "code": "Blocked"}]);
+        assert_eq!((&look.output["plan"]["guarded"], &look.output["plan"]["left"]), (&json!([]), &left));
+        let message = "the plan was made and nothing was changed; 2 failed, skipped or blocked resource(s) would be left";
+        assert_eq!((&look.output["message"], look.output.get("todo")), (&json!(message), None));
+        let (record, real) = planned(&rows, false);
+        assert_eq!((real.error.as_deref(), record.resources["S/Other"].status), (Some("Partial"), Status::Deleted));
+        assert_eq!((&real.output["counts"]["skipped"], &real.output["counts"]["blocked"]), (&json!(1), &json!(1)));
+    }
+
+    /// A group whose stream is retained stays in every run: its look counts and names it.
+    #[test]
+    fn a_dry_run_names_and_counts_what_holds_something_retained() {
+        let rows = json!({
+            "Stream": row("AWS::Logs::LogStream", "Retain", &["Group"], json!({})),
+            "Group": row("AWS::Logs::LogGroup", "Delete", &[], json!({})),
+            "Other": row("AWS::SQS::Queue", "Delete", &[], json!({})),
+        });
+        let (record, look) = planned(&rows, true);
+        let left = json!([{"id": "S/Group", "code": "HoldsRetained"}]);
+        assert_eq!((&look.output["plan"]["guarded"], &look.output["plan"]["left"]), (&json!([]), &left));
+        let counts = json!({"deleted": 0, "retained": 1, "skipped": 0, "failed": 0, "blocked": 1});
+        assert_eq!(look.output["counts"], counts);
+        assert_eq!(json!(Report::of(&record, None).counts), counts);
+        let (record, real) = planned(&rows, false);
+        assert_eq!(
+            (real.error.as_deref(), record.resources["S/Group"].code.as_deref()),
+            (Some("Partial"), Some("HoldsRetained"))
+        );
+        assert_eq!(real.output["counts"], json!({"deleted": 1, "retained": 1, "skipped": 0, "failed": 0, "blocked": 1}));
     }
 }

@@ -74,13 +74,14 @@ pub(crate) fn verdict(record: &RunRecord, said: Option<&Said>, problem: Option<&
 
 /// What a person has to know before the real run.
 fn foretold(record: &RunRecord) -> Option<String> {
-    let guarded = record.resources.values().filter(|r| r.looked.as_ref().is_some_and(|looked| looked.code.is_some())).count();
-    let options = &record.run.options;
-    let then = match options.skip_guarded {
-        true => "would be left, with what it needs",
-        false => "would make the run refuse before its first delete",
+    let guarded = record.resources.values().filter(|r| r.guard().is_some()).count();
+    let then = match record.run.options.skip_guarded {
+        true => "protected or guarded resource(s) would be left, with what it needs",
+        false => "protected or guarded resource(s) would make the run refuse before its first delete",
     };
-    (guarded > 0).then(|| format!("{}; {guarded} protected or guarded resource(s) {then}", Ending::DryRun.meaning()))
+    let known = [(guarded, then), (record.counts().left(), "failed, skipped or blocked resource(s) would be left")];
+    let known: String = known.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("; {n} {what}")).collect();
+    (!known.is_empty()).then(|| format!("{}{known}", Ending::DryRun.meaning()))
 }
 
 /// cdkd's summary: what is zero is left out, but for deleted.

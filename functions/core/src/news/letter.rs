@@ -29,18 +29,18 @@ pub(super) fn of_sweep(about: &str, detail: &Value, told: &Value) -> String {
     let count = |names: &[&str]| names.iter().filter_map(|name| told["counts"][*name].as_u64()).sum::<u64>();
     let is_look = told["dryRun"] == true;
     let (unread, read): (Vec<&Value>, Vec<&Value>) = rows("places").iter().partition(|place| place["error"].is_string());
-    let guarded = told["guarded"].as_u64().unwrap_or_default();
-    let (gone, stay): (Vec<&Value>, Vec<&Value>) = rows("stacks").iter().partition(|row| went(row, guarded > 0));
+    let kept = ["guarded", "partly"].iter().filter_map(|name| told[*name].as_u64()).sum::<u64>();
+    let (gone, stay): (Vec<&Value>, Vec<&Value>) = rows("stacks").iter().partition(|row| went(row));
     let (stays, goes) = if is_look { ("Would stay", "Would go") } else { ("Stays", "Gone") };
 
     section(&mut lines, "Not read", &unread, told["unread"].as_u64().unwrap_or_default(), |place| {
         with_why(&whereabouts(place), &place["error"], &place["message"])
     });
-    section(&mut lines, stays, &stay, count(&["failed", "held", "waiting"]) + guarded, |stack| {
+    section(&mut lines, stays, &stay, count(&["failed", "held", "waiting"]) + kept, |stack| {
         let report = stack["report"].as_str().map(|report| format!(" (report: {})", text::display(report)));
         row(stack) + &report.unwrap_or_default()
     });
-    section(&mut lines, goes, &gone, count(&["deleted", "looked"]).saturating_sub(guarded), row);
+    section(&mut lines, goes, &gone, count(&["deleted", "looked"]).saturating_sub(kept), row);
     let reports: Vec<&Value> = read.into_iter().filter(|place| place["report"].is_string()).collect();
     let cut = told["more"]["places"].as_u64().unwrap_or_default();
     let cut_unread = told["unread"].as_u64().unwrap_or_default().saturating_sub(unread.len() as u64);

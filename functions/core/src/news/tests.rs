@@ -116,7 +116,11 @@ fn a_crash_is_told_with_its_name_and_where_to_look() {
 fn a_stopped_one_is_told_by_what_becomes_of_it() {
     let run = news(&finished("teardown", "ABORTED", request()), "ebb").unwrap();
     assert_eq!(run.detail["runId"], run_id("arn:aws:states:us-east-1:123456789012:execution:ebb-teardown:x", 1_786_786_212_123));
-    assert!(run.text.contains("the execution was stopped; what it had not begun is kept, its keeper settles it"), "{}", run.text);
+    assert!(
+        run.text.contains("the execution was stopped; what it had not begun is kept: if it had the lock, its keeper settles it"),
+        "{}",
+        run.text
+    );
     let crash = json!({"result": "Error", "message": "a part of Ebb failed", "crash": {"Error": "States.Timeout"}});
     let crashed = Finished { cause: Some(crash.to_string()), ..finished("sweep", "FAILED", json!({"name": "old"})) };
     let id = run_id("arn:aws:states:us-east-1:123456789012:execution:ebb-sweep:x", 1_786_786_212_123);
@@ -126,6 +130,23 @@ fn a_stopped_one_is_told_by_what_becomes_of_it() {
     assert_eq!(sweep.detail["sweepId"], id);
     assert!(sweep.text.contains("the sweep took longer than its state machine allows: it begins no further stack"));
     assert!(sweep.text.contains("What to do: see that none of its teardowns runs on, then sweep again"), "{}", sweep.text);
+}
+
+/// A look has neither a lock nor a keeper.
+#[test]
+fn a_look_that_was_stopped_changed_nothing() {
+    let mut look = request();
+    look["dryRun"] = true.into();
+    let wrapped = json!({"requestedBy": "210987654321", "request": look});
+    let of_sweep = json!({"name": "old", "dryRun": true});
+    for (machine, input, id) in [("teardown", &look, "runId"), ("teardown", &wrapped, "runId"), ("sweep", &of_sweep, "sweepId")] {
+        for (status, how) in [("ABORTED", "was stopped"), ("TIMED_OUT", "took longer than its state machine allows")] {
+            let detail = news(&finished(machine, status, input.clone()), "ebb").unwrap().detail;
+            assert_eq!((&detail["result"], &detail["todo"]), (&json!("Interrupted"), &json!("start again to go on")));
+            assert_eq!(detail["message"], format!("the look {how}; nothing was changed"));
+            assert!(detail[id].is_string());
+        }
+    }
 }
 
 fn of_sweep(told: &Value) -> News {
@@ -191,14 +212,15 @@ fn what_a_message_leaves_out_of_a_long_sweep_is_counted() {
 #[test]
 fn a_look_and_a_refused_sweep_are_told_in_their_own_words() {
     let look = json!({"result": "DryRun", "dryRun": true, "message": "of 3 stacks: 1 would go, 2 would not; nothing was changed",
-        "todo": "start again with `confirm` to delete", "counts": {"looked": 2, "failed": 1}, "guarded": 1, "places": [],
+        "todo": "start again with `confirm` to delete", "counts": {"looked": 3, "failed": 1}, "guarded": 1, "partly": 1, "places": [],
         "stacks": [
             {"stack": "A", "region": "r", "result": "Refused", "message": "denied", "report": "s3://b/a.html"},
             {"stack": "G", "region": "r", "result": "DryRun", "message": "1 guarded", "plan": {"guarded": 1}},
-            {"stack": "B", "region": "r", "result": "DryRun", "plan": {"guarded": 0}}]});
+            {"stack": "L", "region": "r", "result": "DryRun", "message": "1 left", "plan": {"guarded": 0, "left": 1}},
+            {"stack": "B", "region": "r", "result": "DryRun", "plan": {"guarded": 0, "left": 0}}]});
     let text = of_sweep(&look).text;
     assert!(text.contains("\nof 3 stacks: 1 would go, 2 would not; nothing was changed\nWhat to do: start again"), "{text}");
-    let stay = "\nWould stay:\n  A in r: Refused - denied (report: s3://b/a.html)\n  G in r: DryRun - 1 guarded\n";
+    let stay = "\nWould stay:\n  A in r: Refused - denied (report: s3://b/a.html)\n  G in r: DryRun - 1 guarded\n  L in r: DryRun - 1 left\n";
     assert!(text.contains(&format!("{stay}Would go:\n  B in r: DryRun\n")), "{text}");
     let refused = json!({"result": "Refused", "message": "MaxStacks: 9 stacks", "todo": "t", "selections": ["s3://b/s"], "more": {"selections": 80}});
     let text = of_sweep(&refused).text;

@@ -7,7 +7,7 @@ use super::schedule::Outlook;
 use super::{EVENT_BUDGET, Moment, Standing, settle};
 use crate::ending::{Ending, Refusal};
 use crate::payload::PlanNext;
-use crate::record::{Answer, ResourceRecord, RunRecord};
+use crate::record::{Answer, Looked, ResourceRecord, RunRecord};
 use crate::status::Status;
 use crate::{Code, Millis, text};
 
@@ -108,17 +108,20 @@ fn to_look_at(board: &Board<'_>) -> Vec<usize> {
     unlooked.filter(looked_at).collect()
 }
 
+impl ResourceRecord {
+    /// What would make the run refuse before its first delete. A row that is settled without a delete asks no guard.
+    pub fn guard(&self) -> Option<&Looked> {
+        let looked = self.looked.as_ref().filter(|_| self.status == Status::Waiting)?;
+        looked.code.as_deref().is_some_and(is_guard).then_some(looked)
+    }
+}
+
 /// What would refuse is named all at once: the run refuses before anything is lost, or leaves those and what they need.
 fn guard(board: &mut Board<'_>) {
-    let waiting =
-        board.graph.by_id().iter().filter_map(|&n| Some((n, board.row(n)?))).filter(|(_, r)| r.status == Status::Waiting);
-    let guarded: Vec<(usize, String)> = waiting
-        .filter_map(|(n, r)| {
-            let looked = r.looked.as_ref()?;
-            let code = looked.code.as_deref().filter(|code| is_guard(code))?;
-            Some((n, format!("{code}: {}", looked.reason.as_deref().unwrap_or_default())))
-        })
-        .collect();
+    let or_nothing = |text: &Option<String>| text.clone().unwrap_or_default();
+    let said = |looked: &Looked| format!("{}: {}", or_nothing(&looked.code), or_nothing(&looked.reason));
+    let guarded: Vec<(usize, String)> =
+        board.graph.by_id().iter().filter_map(|&n| Some((n, said(board.row(n)?.guard()?)))).collect();
     if guarded.is_empty() {
         return;
     }

@@ -29,13 +29,22 @@ pub(super) fn deadlines(board: &mut Board<'_>, answered: impl Iterator<Item = us
         let mut code = Code::ResourceTimeout;
         // AWS does not delete what is in use, however often the run is started.
         let by = board.graph.needed_by(node).iter().find(|&&by| board.status(by) == Some(Status::Retained));
-        if let Some(&by) = by.filter(|_| resource.code.is_some()) {
+        if let Some(&by) = by.filter(|_| is_in_use(resource)) {
             code = Code::HoldsRetained;
             reason = format!("{reason}; {} is retained and needs it", text::display(board.id(by)));
         }
         board.explain(node, code.name(), reason);
         board.set(node, Status::Failed);
     }
+}
+
+/// Whether the last thing heard is that something holds the resource: its code says so, or the step found what does it.
+/// Throttles, silence and codes of ours (`FenceShut`, a bucket or role that could not be reached) say nothing of that.
+fn is_in_use(resource: &ResourceRecord) -> bool {
+    const IN_USE: &[&str] = &["AssociatedItem", "ClusterContains", "DeleteConflict", "DependencyViolation", "InUse"];
+    let Some(code) = resource.code.as_deref() else { return false };
+    let found = resource.reason.as_deref().and_then(|reason| reason.strip_prefix(code));
+    IN_USE.iter().any(|word| code.contains(word)) || found.is_some_and(|rest| rest.starts_with(": held by "))
 }
 
 /// What a failure blocks, in the order of the graph, so that a blocked row blocks in turn. Nested stacks stay as they are:

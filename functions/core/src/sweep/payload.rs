@@ -293,9 +293,10 @@ impl StackResult {
         let guarded = output["plan"]["guarded"].as_array().map(|list| {
             list.len() + output["plan"]["more"]["guarded"].as_u64().and_then(|n| usize::try_from(n).ok()).unwrap_or(0)
         });
+        let counts: Option<Counts> = serde_json::from_value(output["counts"].clone()).ok();
         let message = match known {
             // What ended well needs no words, but a look that found what would not.
-            Some(ending) if ending.succeeds() && guarded.unwrap_or(0) == 0 => None,
+            Some(ending) if ending.succeeds() && guarded.unwrap_or(0) == 0 && counts.is_none_or(|c| c.is_clean()) => None,
             Some(ending) => text(&output["message"]).map(|message| match Crash::deserialize(&output["crash"]) {
                 Ok(crash) if ending == Ending::Error => format!("{message}: {crash}"),
                 _ => message,
@@ -307,7 +308,7 @@ impl StackResult {
             step,
             result: known.unwrap_or(Ending::Error),
             run_id: text(&output["runId"]).map(|id| text::cut(&id, 64)),
-            counts: serde_json::from_value(output["counts"].clone()).ok(),
+            counts,
             report: output["report"]["html"].as_str().filter(|key| key.len() <= 400).map(str::to_owned),
             message,
             guarded,
@@ -421,6 +422,9 @@ mod tests {
             json!({"result": "DryRun", "message": "1 guarded", "plan": {"guarded": [{"id": "S/A"}], "more": {"guarded": 2}}});
         let look = ended(Some(look), None, None);
         assert_eq!((look.message.as_deref(), look.guarded), (Some("1 guarded"), Some(3)));
+        let look = json!({"result": "DryRun", "message": "1 left", "plan": {"guarded": []}, "counts": {"deleted": 0, "retained": 1, "skipped": 0, "failed": 0, "blocked": 1}});
+        let look = ended(Some(look), None, None);
+        assert_eq!((look.message.as_deref(), look.guarded), (Some("1 left"), Some(0)));
     }
 
     #[test]

@@ -75,7 +75,7 @@ pub fn summary(sweep: &Sweep, places: &[PlaceOutcome]) -> (Ending, Value) {
         places.iter().partition(|place| place.selected.error.is_some());
     let places_said: Vec<Value> = unread.iter().chain(&read).map(|place| of_place(sweep, place)).collect();
     let unread = unread.len();
-    let guarded = if sweep.options.skip_guarded { 0 } else { guarded(places) };
+    let looks = Looks::of(sweep, places);
     let result = match sweep.dry_run {
         // Where something was chosen and only its report is missing, something may have been deleted.
         _ if unread == places.len() && unread > 0 && total.chosen == 0 => first_error(places),
@@ -86,30 +86,49 @@ pub fn summary(sweep: &Sweep, places: &[PlaceOutcome]) -> (Ending, Value) {
     };
     let mut output = json!({
         "result": result.name(), "exitClass": result.exit_class(), "sweepId": sweep.sweep_id, "name": sweep.name,
-        "dryRun": sweep.dry_run, "counts": total, "unread": unread, "guarded": guarded,
-        "message": words::message(&total, result, guarded, &places_said[..unread]),
-        "todo": words::todo(result, unread, guarded),
+        "dryRun": sweep.dry_run, "counts": total, "unread": unread, "guarded": looks.refused, "partly": looks.partly,
+        "message": words::message(&total, result, looks, &places_said[..unread]),
+        "todo": words::todo(result, unread, looks),
     });
     if sweep.dry_run {
         output["estimate"] = estimate(places);
     }
-    fit(&mut output, [("places", places_said), ("stacks", stacks(sweep, places, guarded > 0)), ("left", left(places))]);
+    fit(&mut output, [("places", places_said), ("stacks", stacks(sweep, places)), ("left", left(places))]);
     (result, output)
 }
 
-/// Whether a row of the output is where the sweep wanted its stack: gone, or for a dry run about to go. `refused` says that
-/// what is guarded refuses, instead of being left.
-pub fn went(row: &Value, refused: bool) -> bool {
+/// Whether a row of the output is where the sweep wanted its stack: gone, or for a dry run about to go as a whole.
+pub fn went(row: &Value) -> bool {
     let ending = row["result"].as_str().and_then(Ending::from_name);
-    let is_guarded = refused && ending == Some(Ending::DryRun) && row["plan"]["guarded"].as_u64().is_some_and(|n| n > 0);
-    !is_guarded && ending.is_some_and(|ending| ending.succeeds() || ending == Ending::StackNotFound)
+    let holds = |what: &str| row["plan"][what].as_u64().is_some_and(|n| n > 0);
+    let would_stay = ending == Some(Ending::DryRun) && (holds("guarded") || holds("left"));
+    !would_stay && ending.is_some_and(|ending| ending.succeeds() || ending == Ending::StackNotFound)
 }
 
-/// How many stacks a dry run found that hold what would refuse to go.
-fn guarded(places: &[PlaceOutcome]) -> usize {
-    let rows = places.iter().filter_map(|place| place.read.as_ref()).flat_map(|(_, groups)| groups).flat_map(|g| &g.stacks);
-    let results = rows.filter_map(|row| row.result.as_ref());
-    results.filter(|result| result.result == Ending::DryRun && result.guarded.is_some_and(|guarded| guarded > 0)).count()
+/// How many stacks a dry run found that would not go as a whole.
+#[derive(Clone, Copy)]
+struct Looks {
+    /// What is guarded would make their teardown refuse.
+    refused: usize,
+    /// Something of them would be left: what is known to stay, or with `skipGuarded` what is guarded.
+    partly: usize,
+}
+
+impl Looks {
+    fn of(sweep: &Sweep, places: &[PlaceOutcome]) -> Self {
+        let rows = places.iter().filter_map(|place| place.read.as_ref()).flat_map(|(_, groups)| groups).flat_map(|g| &g.stacks);
+        let looked = rows.filter_map(|row| row.result.as_ref()).filter(|result| result.result == Ending::DryRun);
+        let mut looks = Looks { refused: 0, partly: 0 };
+        for look in looked {
+            let guarded = look.guarded.is_some_and(|guarded| guarded > 0);
+            let left = look.counts.is_some_and(|counts| !counts.is_clean());
+            match guarded && !sweep.options.skip_guarded {
+                true => looks.refused += 1,
+                false => looks.partly += usize::from(guarded || left),
+            }
+        }
+        looks
+    }
 }
 
 /// The whole of a place, for its own bucket.
@@ -162,7 +181,7 @@ fn estimate(places: &[PlaceOutcome]) -> Value {
 }
 
 /// What is to be mended first, then the rest in the order of the teardowns.
-fn stacks(sweep: &Sweep, places: &[PlaceOutcome], refused: bool) -> Vec<Value> {
+fn stacks(sweep: &Sweep, places: &[PlaceOutcome]) -> Vec<Value> {
     let of_place = |place: &PlaceOutcome| {
         let rows = place.read.as_ref().map(|(selection, groups)| rows(selection, groups)).unwrap_or_default();
         let found = place.selected.found.as_ref();
@@ -173,7 +192,7 @@ fn stacks(sweep: &Sweep, places: &[PlaceOutcome], refused: bool) -> Vec<Value> {
         })
     };
     let all = places.iter().flat_map(of_place);
-    let (good, bad): (Vec<Value>, Vec<Value>) = all.partition(|row| went(row, refused));
+    let (good, bad): (Vec<Value>, Vec<Value>) = all.partition(went);
     bad.into_iter().chain(good).collect()
 }
 
@@ -205,6 +224,7 @@ fn row(chosen: &Chosen, row: Option<&Row>, selection: &Selection) -> Value {
             }
             if let Some(guarded) = result.guarded {
                 value["plan"]["guarded"] = guarded.into();
+                value["plan"]["left"] = result.counts.map_or(0, |counts| counts.left()).into();
             }
         }
         Some((Status::Held, _, by)) => {

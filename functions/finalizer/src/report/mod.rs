@@ -120,10 +120,6 @@ impl Report {
         let ended = record.ended.as_ref();
         let ending = ended.map_or(Ending::Error, |ended| ended.result);
         let ended_at = ended.map_or(record.at, |ended| ended.at);
-        let mut counts = record.counts();
-        if record.run.dry_run {
-            counts.blocked = 0;
-        }
         let run = &record.run;
         let all = |texts: &[String]| texts.iter().map(|t| text::display(t)).collect();
         Report {
@@ -132,7 +128,7 @@ impl Report {
             exit_class: ending.exit_class(),
             message: ended.and_then(|ended| ended.message.as_deref()).map_or(ending.meaning().into(), text::display),
             todo: advice::of_run(record, ending),
-            counts,
+            counts: record.counts(),
             run: Place {
                 run_id: text::display(&run.run_id),
                 execution: text::display(&run.execution),

@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use super::{Bench, QUEUE, TABLE, TOKEN, crashed, run};
+use crate::ending::TODO_GUARDED;
 use crate::graph::testing;
 use crate::payload::PlanNext;
 use crate::{Code, Ending, Graph, Outcome, Status, StepResult};
@@ -329,5 +330,45 @@ fn the_refusal_names_the_words_that_help() {
         }
         let message = bench.record.refusal.unwrap().message;
         assert!(message.ends_with(helps), "{message}");
+        let words = helps.trim_start_matches("Set ").split([' ', ',']).filter(|word| !word.is_empty() && *word != "or");
+        for word in words {
+            assert!(TODO_GUARDED.contains(word), "after a look the same words help: {word}");
+        }
     }
+}
+
+// What stays before the looks are over asks no guard: the real run goes on, and its look says so.
+#[test]
+fn a_guard_of_what_is_blocked_refuses_nothing() {
+    for dry_run in [false, true] {
+        let mut nodes = testing::rows(json!([
+            ["Hook", "Custom::Hook", null, {"ServiceToken": TOKEN, "Password": "***"}, ["Q"]],
+            ["Q", QUEUE],
+            ["Other", QUEUE],
+        ]));
+        nodes[1].row.deletion_policy = Some("Snapshot".into());
+        let mut bench = Bench::of(Graph::build(nodes).unwrap(), run(json!({"dryRun": dry_run})));
+        let looked = bench.row("Q").looked.clone().unwrap();
+        assert_eq!((looked.code.as_deref(), bench.row("Q").guard()), (Some("FinalSnapshotUnsupported"), Some(&looked)));
+        assert_eq!(bench.plan(&[]), if dry_run { PlanNext::Finish } else { PlanNext::Wave });
+        assert!(bench.record.refusal.is_none());
+        assert_eq!((bench.status("Hook"), bench.status("Q")), (Status::Skipped, Status::Blocked));
+        assert_eq!(bench.row("Q").guard(), None);
+        if !dry_run {
+            assert_eq!(bench.wave(), ["Other"]);
+        }
+    }
+}
+
+// What a dry run knows to stay it counts; what it would delete it does not.
+#[test]
+fn a_dry_run_counts_as_blocked_what_it_knows_to_be() {
+    let mut bench = Bench::with(
+        json!([["Kept", "AWS::Logs::LogStream", null, {}, ["Group"]], ["Group", "AWS::Logs::LogGroup"], ["Q", QUEUE]]),
+        json!({"dryRun": true}),
+    );
+    bench.record.resources.get_mut("S/Kept").unwrap().status = Status::Retained;
+    assert_eq!(bench.plan(&[]), PlanNext::Finish);
+    let counts = bench.record.counts();
+    assert_eq!((counts.retained, counts.blocked, counts.left(), counts.deleted), (1, 1, 1, 0));
 }

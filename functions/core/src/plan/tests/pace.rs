@@ -214,6 +214,31 @@ fn what_a_retained_row_needs_is_told_as_such_at_its_deadline() {
     }
 }
 
+// Only what is in use has nothing to hope for: a throttle or a bucket that did not answer is no reason to delete kept data.
+#[test]
+fn what_a_retained_row_needs_times_out_unless_it_was_said_to_be_in_use() {
+    for (last, reason, code) in [
+        ("ThrottlingException", "ThrottlingException: Rate exceeded", "ResourceTimeout"),
+        ("NoAnswer", "NoAnswer: timed out", "ResourceTimeout"),
+        ("InternalError", "InternalError: try again", "ResourceTimeout"),
+        ("FenceShut", "the lock is held by jo", "ResourceTimeout"),
+        ("AccessDenied", "sts:AssumeRole", "ResourceTimeout"),
+        ("Error", "the state could not be read", "ResourceTimeout"),
+        ("ResourceInUseException", "associated", "HoldsRetained"),
+        ("BucketNotEmpty", "BucketNotEmpty: being emptied", "ResourceTimeout"),
+        ("InvalidDBSubnetGroupStateFault", "InvalidDBSubnetGroupStateFault: held by orders (database)", "HoldsRetained"),
+    ] {
+        let mut bench = Bench::new(json!([["Kept", QUEUE, null, {}, ["Vpc"]], ["Vpc", "AWS::EC2::VPC"]]));
+        bench.record.resources.get_mut("S/Kept").unwrap().status = Status::Retained;
+        assert_eq!((bench.plan(&[]), bench.wave()), (PlanNext::Wave, vec!["Vpc".to_owned()]));
+        bench.now += 31 * 60_000;
+        let pending = bench.result("Vpc", Outcome::Pending).because(last, reason);
+        bench.plan(&[pending]);
+        assert_eq!((bench.status("Vpc"), bench.code("Vpc")), (Status::Failed, Some(code)), "{last}");
+        assert_eq!(bench.reason("Vpc").contains("is retained"), code == "HoldsRetained", "{}", bench.reason("Vpc"));
+    }
+}
+
 // A slow type has its own deadline.
 #[test]
 fn a_custom_resource_has_hours() {

@@ -101,7 +101,7 @@ fn every_end_of_a_sweep_has_its_own_words() {
     }
 }
 
-/// What would refuse is to be mended, so it is not among what would go; what is skipped goes.
+/// What would refuse is to be mended, so it is not among what would go; nor is a stack of which something is left.
 #[test]
 fn a_look_puts_a_stack_that_would_be_refused_first() {
     let looked =
@@ -113,8 +113,23 @@ fn a_look_puts_a_stack_that_would_be_refused_first() {
     assert_eq!(output["todo"], crate::ending::TODO_GUARDED);
     sweep.options.skip_guarded = true;
     let (_, output) = summary(&sweep, &[place]);
-    assert_eq!(output["message"], "of 3 stacks: 3 would go; nothing was changed");
-    assert_eq!((&output["guarded"], output["stacks"].as_array().unwrap().iter().all(|row| went(row, false))), (&json!(0), true));
+    assert_eq!(output["message"], "of 3 stacks: 2 would go, 1 would stay in part; nothing was changed");
+    assert_eq!((&output["guarded"], &output["partly"], &output["stacks"][0]["stack"]), (&json!(0), &json!(1), &json!("Net")));
+}
+
+/// A log group whose stream is retained stays in the real run: its stack is not said to go.
+#[test]
+fn a_look_says_which_stacks_would_stay_in_part() {
+    let blocked = |name: &str| crate::record::Counts { retained: 1, blocked: usize::from(name == "Net"), ..Default::default() };
+    let looked =
+        |name: &str| StackResult { guarded: Some(0), counts: Some(blocked(name)), ..StackResult::of(0, 0, Ending::DryRun, "") };
+    let (_, output) = summary(&sweep(everything(), true), &[swept_by(&pair(), &everything(), looked, true)]);
+    assert_eq!(output["message"], "of 3 stacks: 2 would go, 1 would stay in part; nothing was changed");
+    assert_eq!(output["todo"], "mend what the reports say would be left, or start again with `confirm` to delete the rest");
+    assert_eq!((&output["guarded"], &output["partly"]), (&json!(0), &json!(1)));
+    let rows = output["stacks"].as_array().unwrap();
+    assert_eq!((&rows[0]["stack"], &rows[0]["plan"]["left"], went(&rows[0])), (&json!("Net"), &json!(1), false));
+    assert!(rows[1..].iter().all(|row| went(row) && row["plan"]["left"] == 0));
 }
 
 /// Deleting began there, so "refused", which says that nothing was deleted, would be a lie.

@@ -2,21 +2,21 @@
 
 use serde_json::Value;
 
-use super::Counts;
+use super::{Counts, Looks};
 use crate::ending::TODO_GUARDED;
 use crate::{Ending, text};
 
-/// What happened. `guarded` stacks would be refused after a look, `unread` are the places that could not be read, as the
-/// output tells of them.
-pub(super) fn message(total: &Counts, result: Ending, guarded: usize, unread: &[Value]) -> String {
+/// What happened. `unread` are the places that could not be read, as the output tells of them.
+pub(super) fn message(total: &Counts, result: Ending, looks: Looks, unread: &[Value]) -> String {
     let looked_at = total.chosen + total.left;
     let places = (unread.len(), if unread.len() == 1 { "place could not be read" } else { "places could not be read" });
     let parts = match result {
         Ending::Deleted => return format!("{} torn down{}", stacks(total.chosen), of_the_others(total.left)),
         Ending::NothingToDo => return format!("nothing to tear down: {} looked at, none chosen", stacks(looked_at)),
         Ending::DryRun => vec![
-            (total.looked.saturating_sub(guarded), "would go"),
-            (guarded, "would be refused for what is protected or guarded"),
+            (total.looked.saturating_sub(looks.refused + looks.partly), "would go"),
+            (looks.partly, "would stay in part"),
+            (looks.refused, "would be refused for what is protected or guarded"),
             (total.failed, "would be refused"),
             (total.deleted, "already gone"),
             (total.waiting, "not looked at"),
@@ -42,11 +42,14 @@ pub(super) fn message(total: &Counts, result: Ending, guarded: usize, unread: &[
 }
 
 /// What a person does next.
-pub(super) fn todo(result: Ending, unread: usize, guarded: usize) -> &'static str {
+pub(super) fn todo(result: Ending, unread: usize, looks: Looks) -> &'static str {
     match result {
         Ending::Partial => "mend what keeps each stack and place, then sweep again: what is gone is not chosen any more",
         Ending::DryRun if unread > 0 => "mend what keeps the places from being read, then look again",
-        Ending::DryRun if guarded > 0 => TODO_GUARDED,
+        Ending::DryRun if looks.refused > 0 => TODO_GUARDED,
+        Ending::DryRun if looks.partly > 0 => {
+            "mend what the reports say would be left, or start again with `confirm` to delete the rest"
+        }
         Ending::Error => "start again; what the places say tells where to look",
         _ => result.todo(),
     }
