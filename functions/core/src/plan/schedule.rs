@@ -16,7 +16,7 @@ use crate::status::Status;
 const SHORTEST: f64 = 1.0;
 const LONGEST: f64 = 120.0;
 /// A look costs as much as being late by this share of the whole run: who waits for an hour minds a second less.
-const LOOK_COST: f64 = 0.001;
+const LOOK_COST: f64 = 0.0013;
 /// The share of the typical time before which nobody looks.
 const FIRST_LOOK: f64 = 0.3;
 /// The share of its slack that a delete may be gone unnoticed.
@@ -73,7 +73,7 @@ pub(super) fn look_again(id: &str, step: u64, elapsed: Millis, asked: Asked, spa
     let wait = match asked {
         Asked::After(0) | Asked::RetryAfter(0) => return 0,
         Asked::RetryAfter(ms) => seconds(ms).max(elapsed / 10.0),
-        Asked::After(ms) => spacing.min(seconds(ms).max(elapsed / 10.0)).max(seldom).min(LONGEST),
+        Asked::After(ms) => spacing.min(seconds(ms).max(elapsed / 3.0)).max(seldom).min(LONGEST),
         Asked::Nothing => spacing.max(seldom).min(LONGEST),
     };
     let wait = millis(wait.max(SHORTEST));
