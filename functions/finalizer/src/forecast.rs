@@ -3,7 +3,7 @@
 
 use ebb_core::plan::Weights;
 use ebb_core::record::RunRecord;
-use ebb_core::{Graph, Node, Status};
+use ebb_core::{Graph, Node};
 use ebb_store::{Bucket, state_file};
 
 /// The order of a teardown and how long it may take.
@@ -29,7 +29,7 @@ pub(crate) async fn forecast(bucket: &dyn Bucket, record: &RunRecord) -> Option<
 /// Each row as early as it can be: in the level after the last row that needs it. What is kept holds nothing up.
 fn levels(graph: &Graph, record: &RunRecord) -> Vec<Vec<String>> {
     let id = |node: usize| graph.nodes()[node].id.as_str();
-    let goes = |node: usize| record.resources.get(id(node)).is_none_or(|r| r.status != Status::Retained);
+    let goes = |node: usize| record.resources.get(id(node)).is_none_or(|r| !r.status.is_settled());
     let mut level = vec![0; graph.nodes().len()];
     let mut levels: Vec<Vec<String>> = Vec::new();
     for &node in graph.in_order() {
@@ -45,8 +45,8 @@ fn levels(graph: &Graph, record: &RunRecord) -> Vec<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
-    use ebb_core::StateDoc;
     use ebb_core::state::Layout;
+    use ebb_core::{StateDoc, Status};
     use serde_json::json;
 
     use super::*;

@@ -65,8 +65,8 @@ pub(super) enum Asked {
 
 /// How long until the next look is worth it, in milliseconds. An error is left alone as long as it asks for, and at least a
 /// tenth of what has passed; a delete under way is looked at after `spacing` seconds, or sooner when the step says so and has
-/// not said it for long, but the more seldom the more `slack` (seconds) it has. Jittered by a tenth so that looks do not march in step. A step that asks
-/// for no wait at all (more pages to empty) gets none.
+/// not said it for long, but the more seldom the more `slack` (seconds) it has. Jittered by a tenth so that looks do not march
+/// in step. A step that asks for no wait at all (more pages to empty) gets none.
 pub(super) fn look_again(id: &str, step: u64, elapsed: Millis, asked: Asked, spacing: f64, slack: f64) -> Millis {
     let elapsed = seconds(elapsed);
     let seldom = slack * UNNOTICED;
