@@ -110,7 +110,8 @@ def ending(stage: Stage, found: dict[str, Any], record: dict[str, Any] | None) -
     stage.screen.headline(f"The execution {found['status'].lower()}: {output.get('result')}")
     if output.get("message"):
         stage.screen.line(f"  {output['message']}")
-        stage.screen.line(f"  what to do: {output.get('todo')}")
+    if output.get("todo"):
+        stage.screen.line(f"  what to do: {output['todo']}")
     counts = output.get("counts") or {}
     seconds = (found["stopDate"] - found["startDate"]).total_seconds()
     stage.runs.append((found["name"], str(output.get("result")), *(str(counts.get(name, 0)) for name in COUNTED),
