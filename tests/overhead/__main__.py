@@ -31,8 +31,7 @@ def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else target / "release"
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 2
     if missing := [name for name in BINARIES if not (folder / name).exists()]:
-        print(f"overhead: {', '.join(missing)} not built in {folder}")
-        return
+        raise SystemExit(f"overhead: {', '.join(missing)} not built in {folder}")
     load = os.getloadavg()[0]
     with Bed(strict=False) as bed:
         seed.state_bucket(bed)

@@ -122,15 +122,14 @@ def main():
     target = Path(os.environ.get("CARGO_TARGET_DIR", "target"))
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else target / "release"
     starts = int(sys.argv[2]) if len(sys.argv) > 2 else 20
+    if missing := [name for name in FUNCTIONS if not (folder / name).exists()]:
+        raise SystemExit(f"start: {', '.join(missing)} not built in {folder}")
     # A zip of a development build is of no use to anybody, and takes long.
     optimised = folder.name != "debug"
     measured = {"folder": folder.name, "starts": starts}
     print(f"{'function':<12} {'start p50':>10} {'p90':>8} {'memory':>10} {'binary':>10} {'zip':>10}")
     for name in FUNCTIONS:
         binary = folder / name
-        if not binary.exists():
-            print(f"{name:<12} not built in {folder}")
-            continue
         runs = sorted(start(binary) for _ in range(starts))
         times, memory = [took for took, _ in runs], max(kib for _, kib in runs)
         p50, p90 = statistics.median(times), times[int((len(times) - 1) * 0.9)]
